@@ -73,27 +73,21 @@ def read_bm25(folder: Path, fold: int) -> list[tuple[list[fp.Run], fp.Qrels]]:
 
 
 def fixed(text: str) -> Fuser:
-    return lambda _, __, test: (
-        fp.aggregation.aggregate(test, text, base="round-robin", depth=None).run
-    )
+    return lambda _, __, test: fp.aggregation.aggregate(test, text, depth=None).run
 
 
 def weighted(text: str) -> Fuser:
     def fuse(train: list[fp.Run], qrels: fp.Qrels, test: list[fp.Run]) -> fp.Run:
         weights = fp.aggregation.supervised_weights(train, qrels)
-        return fp.aggregation.aggregate(
-            test, text, weights=weights, base="round-robin", depth=None
-        ).run
+        return fp.aggregation.aggregate(test, text, weights=weights, depth=None).run
 
     return fuse
 
 
 def tuned(text: str) -> Fuser:
     def fuse(train: list[fp.Run], qrels: fp.Qrels, test: list[fp.Run]) -> fp.Run:
-        best = fp.aggregation.tune_method(train, qrels, text, what="all", base="round-robin")
-        return fp.aggregation.aggregate(
-            test, best.method, weights=best.weights, base="round-robin", depth=None
-        ).run
+        best = fp.aggregation.tune_method(train, qrels, text, what="all")
+        return fp.aggregation.aggregate(test, best.method, weights=best.weights, depth=None).run
 
     return fuse
 

@@ -223,12 +223,55 @@ def test_a_ranker_with_more_than_half_of_the_weight_is_noted(method: str) -> Non
     assert all(result[q][:7] == heaviest[q][:7] for q in heaviest)
     assert (
         "r1 has more than half of the weight: its first 10 documents are those of the result in "
-        f"{same} of {len(heaviest)} queries"
+        f"{same} of {len(heaviest)} queries; with RRF or Borda, the others count too"
     ) in str(dominated).splitlines()
     balanced = fp.aggregation.aggregate(RUNS, method, weights=[0.25, 0.5, 0.25])
     alone = fp.aggregation.aggregate(RUNS[:1], method)
     fused = fp.aggregation.aggregate(RUNS, "Borda", weights=[0.24, 0.51, 0.25])
     assert not any("more than half" in str(other) for other in (balanced, alone, fused))
+
+
+def test_two_rankings_are_fused_by_default() -> None:
+    result = fp.aggregation.aggregate(RUNS[:2])
+    assert str(result.method) == "RRF"
+    for runs in (RUNS, RUNS[:1]):
+        assert str(fp.aggregation.aggregate(runs).method) == "SupervisedKemeny"
+
+
+def test_tied_votes_are_counted_and_decided_by_reciprocal_ranks() -> None:
+    """Two rankers say a b c d, b d c a: only b and d before c, and b before d, have a majority."""
+    runs = [{"q": {d: -i for i, d in enumerate(ranking)}} for ranking in ("abcd", "bdca")]
+    for pair in (runs, runs[::-1]):
+        result = fp.aggregation.aggregate(pair, "ExactKemeny")
+        assert ranked(result.run)["q"] == list("badc")  # 1/61 + 1/64 of a exceeds 1/62 + 1/64 of d
+        assert result.report.tied_pairs.tolist() == [4]
+        assert result.to_dict()["kemeny"]["tied_pairs"] == 4
+        assert str(result).splitlines()[-3:] == [
+            "Kemeny cost 2, at least 2 in any order (ratio 1.0000); 1 of 1 queries proven optimal, "
+            "as other orders may be where votes are tied",
+            "votes are tied on 4 of 6 pairs, in 1 of 1 queries; ties that ExactKemeny leaves keep "
+            "the order of reciprocal rank fusion, then of document ids",
+            "two rankings of equal weight have no majority where they differ: use RRF, or give a "
+            "third ranking",
+        ]
+    based = fp.aggregation.aggregate(runs, "ExactKemeny", base={"q": {"a": 1.0}})
+    assert ranked(based.run)["q"][0] == "a"
+    assert "keep the order of the base run" in str(based)
+    decided = fp.aggregation.aggregate([runs[0]] * 2, "ExactKemeny")
+    assert "tied" not in str(decided)
+
+
+def test_weights_decide_ties_and_candidates() -> None:
+    """Two rankers of half of the weight, of which one has a first: the other puts it last."""
+    runs = [{"q": {d: -i for i, d in enumerate(r)}} for r in ("abcd", "bcda", "bdca", "acdb")]
+    for method in ("Kemeny", "ExactKemeny", "Copeland"):
+        for weights, first in (([3, 1, 1, 3], "a"), ([1, 3, 3, 1], "b")):
+            heavy = fp.aggregation.aggregate(runs, method, weights=weights)
+            assert ranked(heavy.run)["q"][0] == first
+    runs = [{"q": {d: -i for i, d in enumerate(ranking)}} for ranking in ("abc", "cde", "ced")]
+    chosen = fp.aggregation.aggregate(runs, weights=[1, 0, 0], depth=2)
+    assert ranked(chosen.run)["q"][:3] == list("abc")
+    assert ranked(fp.aggregation.aggregate(runs, depth=2).run)["q"][0] == "c"
 
 
 def test_ignored_missing_documents_change_the_order() -> None:

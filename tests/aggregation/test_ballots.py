@@ -12,6 +12,18 @@ from firstpage.errors import DataError
 from firstpage.kernels.voting.votes import ABSENT
 
 
+def fused_scores(scores, offsets):
+    """Return sums of 1 / (60 + mean rank), document by document."""
+    points = []
+    for lo, hi in itertools.pairwise(offsets):
+        for i in range(lo, hi):
+            ranks = [
+                sum(row[lo:hi] > row[i]) + (sum(row[lo:hi] == row[i]) + 1) / 2 for row in scores
+            ]
+            points.append(round(sum(1 / (60 + rank) for rank in ranks), 12))
+    return points
+
+
 def plain_ballots(scores, offsets, base_scores, depth):
     """Return documents, positions and offsets by sorting lists, query by query."""
     documents, positions, heads = [], [[] for _ in scores], [0]
@@ -35,7 +47,7 @@ def test_from_scores_sorts_every_query(depth: int | None) -> None:
     base_scores = rng.integers(0, 3, n).astype(float)
     for base in (base_scores, None):
         ballots = fp.aggregation.Ballots.from_scores(scores, offsets, base, depth=depth)
-        order = np.zeros(n) if base is None else base
+        order = fused_scores(scores, offsets.tolist()) if base is None else base
         documents, positions, heads = plain_ballots(scores, offsets.tolist(), order, depth)
         assert ballots.documents.tolist() == documents
         assert ballots.positions.tolist() == positions
@@ -58,7 +70,7 @@ def test_same_depth_is_that_of_the_shortest_nonempty_query() -> None:
 
 def test_infinite_scores_are_ranked() -> None:
     ballots = fp.aggregation.Ballots.from_scores([[-np.inf, 0, np.inf]], [0, 3])
-    assert ballots.positions.tolist() == [[2, 1, 0]]
+    assert ballots.documents[ballots.positions.argsort()].tolist() == [[2, 1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -121,17 +133,17 @@ def listed(ballots: fp.aggregation.Ballots, ranker: int) -> dict[str, list[str]]
 
 def test_runs_are_joined_by_query_and_document() -> None:
     ballots = fp.aggregation.Ballots.from_lists([ONE, TWO])
-    # the first run, then the documents it lacks, round robin
+    # by reciprocal ranks: a is second and first; equal documents by id, descending
     assert named(ballots) == {
-        "q1": ["a", "b", "c", "d", "e", "f"],
-        "q2": ["x", "y", "z"],
+        "q1": ["a", "d", "b", "e", "c", "f"],
+        "q2": ["y", "x", "z"],
         "q3": ["w"],
     }
     assert listed(ballots, 0) == {**ONE, "q3": []}
     assert listed(ballots, 1) == TWO
 
 
-def test_base_is_any_run_or_round_robin() -> None:
+def test_base_is_any_run() -> None:
     second_run_first = fp.aggregation.Ballots.from_lists([ONE, TWO], base=1)
     assert named(second_run_first) == {
         "q2": ["y", "z", "x"],
@@ -139,8 +151,6 @@ def test_base_is_any_run_or_round_robin() -> None:
         "q3": ["w"],
     }
     assert listed(second_run_first, 0) == {**ONE, "q3": []}
-    round_robin = fp.aggregation.Ballots.from_lists([ONE, TWO], base="round-robin")
-    assert named(round_robin)["q1"] == ["a", "d", "b", "c", "e", "f"]
     base_run = fp.Run.from_dict({"q1": {"c": 2.0, "new": 1.0}, "q9": {"z": 1.0}})
     separate = fp.aggregation.Ballots.from_lists([ONE, TWO], base=base_run)
     assert separate.n_rankers == 2  # it does not vote
@@ -151,13 +161,11 @@ def test_base_is_any_run_or_round_robin() -> None:
 
 def test_documents_below_depth_keep_base_order() -> None:
     with pytest.warns(fp.FirstpageWarning, match="queries, and has no vote there"):
-        result = fp.aggregation.aggregate(
-            [as_run(ONE), as_run(TWO)], "Borda", depth=2, base="round-robin"
-        )
+        result = fp.aggregation.aggregate([as_run(ONE), as_run(TWO)], "Borda", depth=2)
     assert result.ballots.lengths.tolist() == [2, 2, 1]
     assert listed(result.ballots, 1)["q1"] == ["d", "a"]
     order = ranked(result.run)
-    assert order["q1"][2:] == ["b", "c", "e", "f"]
+    assert order["q1"][2:] == ["b", "e", "c", "f"]
     assert set(order["q1"][:2]) == {"a", "d"}
 
 
@@ -172,11 +180,14 @@ def ranked(run: fp.Run) -> dict[str, list[str]]:
 
 
 def test_equal_scores_keep_base_order() -> None:
-    base = fp.Run.from_dict({"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
+    first = fp.Run.from_dict({"q": {"a": 1.0, "b": 1.0, "c": 2.0}})
     tied = fp.Run.from_dict({"q": {"b": 5.0, "c": 5.0, "a": 5.0, "d": 6.0}})
-    ballots = fp.aggregation.Ballots.from_runs([base, tied])
-    assert named(ballots) == {"q": ["c", "a", "b", "d"]}  # ties of the base run in file order
-    assert listed(ballots, 1) == {"q": ["d", "c", "a", "b"]}
+    ballots = fp.aggregation.Ballots.from_runs([first, tied])
+    assert named(ballots) == {"q": ["c", "b", "a", "d"]}  # mean ranks; b and a by id, descending
+    assert listed(ballots, 1) == {"q": ["d", "c", "b", "a"]}
+    based = fp.aggregation.Ballots.from_runs([first, tied], base=0)
+    assert named(based) == {"q": ["c", "a", "b", "d"]}  # ties of the base run in file order
+    assert listed(based, 1) == {"q": ["d", "c", "a", "b"]}
 
 
 def test_random_runs_are_joined_like_dictionaries() -> None:
@@ -210,7 +221,7 @@ def test_repeated_documents_are_refused_by_name() -> None:
         fp.aggregation.Ballots.from_lists([ONE, {"q1": ["a", "a"]}])
 
 
-@pytest.mark.parametrize("base", [2, -1, "first", 0.5])
+@pytest.mark.parametrize("base", [2, -1, "round-robin", 0.5])
 def test_invalid_bases_are_refused(base) -> None:
     with pytest.raises(DataError, match="base must be a run"):
         fp.aggregation.Ballots.from_lists([ONE, TWO], base=base)

@@ -59,14 +59,17 @@ def test_cycles_close_most_of_the_gap_of_large_queries() -> None:
 
 def test_report_totals() -> None:
     report = CostReport(
-        Ids.from_values("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0])
-    )
+        Ids.from_values("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0]),
+        np.array([2, 0, 1]), np.array([3, 1, 1]),
+    )  # fmt: skip
     assert report.gap.tolist() == [0.5, 0.0, 0.0]
     assert report.optimal == 2
     assert report.ratio == pytest.approx(3 / 2.5)
     assert report.to_dict()["cost"] == 3.0
+    ties = ("pairs", "tied_pairs", "queries_with_ties")
+    assert [report.to_dict()[name] for name in ties] == [5, 3, 2]
     assert "2 of 3 queries proven optimal" in str(report)
-    zero = CostReport(Ids.from_values("a"), np.zeros(1), np.zeros(1))
+    zero = CostReport(Ids.from_values("a"), *np.zeros((2, 1)), *np.zeros((2, 1), np.int64))
     assert zero.ratio == 1.0
 
 

@@ -44,7 +44,7 @@ def fitted() -> fp.LearnedFusion:
 def test_features_say_what_each_ranker_says() -> None:
     lists = [{"q": {"a": 4.0, "b": 2.0, "c": 1.0}}, {"q": {"c": 7.0}}]
     runs = [fp.Run.from_dict(table, name) for table, name in zip(lists, "xy", strict=True)]
-    ballots = fp.aggregation.Ballots.from_runs(runs)
+    ballots = fp.aggregation.Ballots.from_runs(runs, base=0)
     features, names = fusion_features(ballots)
     columns = dict(zip(names, features.T.tolist(), strict=True))
     assert columns["x: listed"] == [1, 1, 1]
@@ -59,6 +59,13 @@ def test_features_say_what_each_ranker_says() -> None:
     fewer, some_names = fusion_features(ballots, ("presence",))
     assert fewer.shape == (3, 2)
     assert list(some_names) == ["x: listed", "y: listed"]
+
+
+def test_the_order_of_the_runs_does_not_matter(fitted) -> None:
+    other = fp.LearnedFusion(folds=4).fit(RUNS[::-1], JUDGED)
+    assert other.systems_ == fitted.systems_
+    assert other.fuse(RUNS).to_dict() == fitted.fuse(RUNS[::-1]).to_dict()
+    assert other.held_out_.mean == fitted.held_out_.mean
 
 
 def test_the_better_system_is_learned(fitted) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots, Missing
-from firstpage.aggregation.costs import CostReport, kemeny_cost, lower_bound
+from firstpage.aggregation.costs import CostReport, bounds_and_ties, kemeny_cost
 from firstpage.aggregation.fusion import Fusion, rounded
 from firstpage.aggregation.merge import BaseOrder
 from firstpage.aggregation.method import Method
@@ -23,6 +23,7 @@ from firstpage.data.formats.frames import is_frame
 from firstpage.data.formats.trec import Run, read_run
 from firstpage.data.joins import match_queries
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.kernels.voting.votes import VOTE_TOLERANCE
 from firstpage.measures.registry import MeasureLike
 from firstpage.table import Table
 from firstpage.tabular import Tabular
@@ -137,8 +138,10 @@ class Aggregation(Tabular):
     def report(self) -> CostReport:
         """The Kemeny cost of each query and its lower bound."""
         cost = kemeny_cost(self.order, self.ballots, self.weights)
-        bound = np.minimum(lower_bound(self.ballots, self.weights), cost)  # against rounding errors
-        return CostReport(self.ballots.queries, cost, bound)
+        bound, ties = bounds_and_ties(self.ballots, self.weights)
+        bound = np.minimum(bound, cost)  # against rounding errors
+        lengths = self.ballots.lengths
+        return CostReport(self.ballots.queries, cost, bound, ties, lengths * (lengths - 1) // 2)
 
     @property
     def cost(self) -> float:
@@ -171,7 +174,7 @@ class Aggregation(Tabular):
             "candidates": int(ballots.offsets[-1]),
         }
         if self.points is None:  # other methods do not aim at a low Kemeny cost
-            summary["kemeny"] = self.report.to_dict()
+            summary["kemeny"] = {**self.report.to_dict(), "ties": self.ballots.base_order}
         if self.measured is not None:
             summary["measure"] = self.measured.measure
             summary["measured_queries"] = self.measured.queries
@@ -195,7 +198,7 @@ class Aggregation(Tabular):
             lines.append(f"{name:<{width}}  {weight:.4f}{mean}")
         if self.points is not None:
             return "\n".join(lines)
-        return "\n".join([*lines, *self._dominant_ranker(), str(self.report)])
+        return "\n".join([*lines, *self._dominant_ranker(), str(self.report), *self._ties()])
 
     def _dominant_ranker(self) -> list[str]:
         """Return a line about the ranker that outvotes all others together, if there is one."""
@@ -209,8 +212,26 @@ class Aggregation(Tabular):
         same = len(ballots) - len(np.unique(query[moved]))
         return [
             f"{ballots.names[heaviest]} has more than half of the weight: its first {FIRST_RANKS} "
-            f"documents are those of the result in {same} of {len(ballots)} queries"
+            f"documents are those of the result in {same} of {len(ballots)} queries; with RRF or "
+            "Borda, the others count too"
         ]
+
+    def _ties(self) -> list[str]:
+        """Return a line about tied votes, and one about two rankings without a majority."""
+        report, ballots = self.report, self.ballots
+        if not report.tied_pairs.any():
+            return []
+        lines = [
+            f"votes are tied on {report.tied_pairs.sum()} of {report.pairs.sum()} pairs, in "
+            f"{np.count_nonzero(report.tied_pairs)} of {len(ballots)} queries; ties that "
+            f"{type(self.method).__name__} leaves keep the order of {ballots.base_order}"
+        ]
+        if ballots.n_rankers == 2 and np.ptp(self.weights) <= VOTE_TOLERANCE:
+            lines.append(
+                "two rankings of equal weight have no majority where they differ: use RRF, or give "
+                "a third ranking"
+            )
+        return lines
 
     __repr__ = __str__
 
@@ -240,7 +261,7 @@ class Aggregation(Tabular):
 
 def aggregate(
     rankings: Any,
-    method: str | Method = "skr",
+    method: str | Method | None = None,
     *,
     weights: str | Sequence[float] | Floats | MeasuredWeights | None = None,
     qrels: Any = None,
@@ -260,9 +281,10 @@ def aggregate(
     rankings : sequence of Run, dict, path or data frame, or Ballots
         A run (or {query: {document: score}}, or the file of a run) per ranker; or ballots, of which
         all candidates take part, so that `depth`, `same_depth`, `base` and `missing` are not used.
-    method : str or Method, default "skr"
+    method : str or Method, optional
         The method: "skr" (supervised Kemeny ranking), "Borda", "RRF", "CombMNZ", "Copeland",
-        "ExactKemeny(limit=18)", ..
+        "ExactKemeny(limit=18)", ..  By default "RRF" for two rankings, of which majorities decide
+        nothing or obey the heavier one, and "skr" otherwise.
     weights : "auto", sequence of float, or MeasuredWeights, optional
         A weight per ranker; "auto" measures them by `measure` on `qrels`, the default if these are
         given; or the result of `supervised_weights`.  Equal by default.
@@ -282,9 +304,10 @@ def aggregate(
         and all for those that compute a score per document.
     same_depth : bool, default False
         Use one depth for all queries: at most the length of the shortest query.
-    base : Run, int or "round-robin", optional
-        The base order: a run, the index of one of the runs, or "round-robin" (the first document
-        of each run, then the second of each, ..).  By default the first run.
+    base : Run or int, optional
+        A run, or the index of one of the runs, whose order is the base order: the one of ties and
+        of candidates.  By default it is that of reciprocal rank fusion with the weights, then of
+        document ids (descending), so that the order of the runs does not matter.
     missing : {"last", "ignore"}, default "last"
         "last": a ranker puts the documents it does not list below all others; "ignore": it does
         not vote on them.
@@ -316,22 +339,23 @@ def aggregate(
     >>> list(fp.aggregation.aggregate(runs, "Copeland").run.docids)
     ['b', 'a', 'c']
     """
-    parsed = parse_method(method)
+    runs = None if isinstance(rankings, Ballots) else as_runs(rankings)
+    n_rankers = rankings.n_rankers if runs is None else len(runs)
+    parsed = parse_method(default_method(n_rankers) if method is None else method)
     if normalize is not None:
         parsed = with_normalization(parsed, normalize)
     if depth == "auto":
         depth = default_depth(parsed)
-    if isinstance(rankings, Ballots):
-        ballots, runs = rankings, None
+    normalized, measured = _weights(weights, runs, valid, qrels, measure, n_rankers)
+    if runs is None:
+        ballots = rankings
     else:
-        runs = as_runs(rankings)
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
             runs, base=base, depth=depth, same_depth=same_depth, missing=missing,
-            with_scores=parsed.needs_scores,
+            with_scores=parsed.needs_scores, weights=normalized,
         )  # fmt: skip
         _warn_about_missing_queries(runs, ballots)
-    normalized, measured = _weights(weights, runs, valid, qrels, measure, ballots.n_rankers)
     name = name or type(parsed).__name__
     if not isinstance(parsed, Fusion):
         order = parsed.order(ballots, normalized)
@@ -340,6 +364,11 @@ def aggregate(
     points = parsed.points(ballots, factors)
     order = parsed.order_of_points(points, ballots)
     return Aggregation(ballots, parsed, normalized, order, measured, name, points)
+
+
+def default_method(n_rankers: int) -> str:
+    """Return the default method: that of two rankings does not depend on majorities."""
+    return "RRF" if n_rankers == 2 else "skr"
 
 
 def default_depth(method: Method) -> int | None:

@@ -10,14 +10,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from firstpage.aggregation.merge import BaseOrder, merge_runs
-from firstpage.data.formats.trec import Run
+from firstpage.aggregation.weights import normalize_weights
+from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import check_offsets, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
+from firstpage.kernels.fusion import base_points
 from firstpage.kernels.voting.votes import ABSENT
 from firstpage.types import Array, Floats, Ints
 
 Missing = Literal["last", "ignore"]
+FUSED_ORDER = "reciprocal rank fusion"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,8 @@ class Ballots:
     scores : ndarray of shape (n_rankers, n_candidates), optional
         The rankers' scores, NaN for documents that a ranker does not list; None if only ranks are
         known.
+    base_order : str, default "the ballots"
+        Whose order the base order is, in words.
 
     Attributes
     ----------
@@ -87,6 +92,7 @@ class Ballots:
     names: tuple[str, ...] = ()
     missing: Missing = "last"
     scores: Floats | None = None
+    base_order: str = "the ballots"
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
@@ -119,6 +125,7 @@ class Ballots:
         queries: Iterable[object] | None = None,
         docids: Iterable[object] | None = None,
         names: Sequence[str] = (),
+        weights: Iterable[float] | None = None,
     ) -> Ballots:
         """Return the ballots of several scorings of the same documents.
 
@@ -129,7 +136,8 @@ class Ballots:
         offsets : array_like of shape (n_queries + 1,)
             Query `q` has the documents `offsets[q]:offsets[q + 1]`.
         base_scores : array_like of shape (n_docs,), optional
-            Scores of the base order; by default it is the order of the documents.
+            Scores of the base order, equal ones in the order of the documents; by default those of
+            reciprocal rank fusion.
         depth : int, optional
             The number of candidates per query; all documents by default.
         same_depth : bool, default False
@@ -138,6 +146,8 @@ class Ballots:
             Query and document ids; queries are numbered from 1 by default.
         names : sequence of str, optional
             Names of the rankers.
+        weights : iterable of float, optional
+            A weight per ranker in the default base order; equal by default.
 
         Returns
         -------
@@ -147,7 +157,7 @@ class Ballots:
         Raises
         ------
         DataError
-            If shapes do not agree, or a score is NaN.
+            If shapes do not agree, a score is NaN, or weights are invalid.
 
         Examples
         --------
@@ -163,12 +173,13 @@ class Ballots:
         ends = bounds.astype(np.int64)
         query_ids = Ids.from_values(map(str, range(1, len(ends))) if queries is None else queries)
         check_offsets(ends, query_ids, table.shape[1], "scores")
-        documents = np.arange(table.shape[1])
-        if base_scores is not None:
-            base = _score_table([base_scores], "base_scores")
-            if base.shape[1] != table.shape[1]:
-                raise DataError(f"{base.shape[1]} base_scores for {table.shape[1]} documents.")
-            documents, _ = sort_groups(base[0], ends)
+        if base_scores is None:
+            base = _fused_scores(table, ends, normalize_weights(weights, len(table)))
+        else:
+            base = _score_table([base_scores], "base_scores")[0]
+            if len(base) != table.shape[1]:
+                raise DataError(f"{len(base)} base_scores for {table.shape[1]} documents.")
+        documents, _ = sort_groups(base, ends)
         ids = None if docids is None else Ids.from_values(docids)
         if ids is not None and len(ids) != table.shape[1]:
             raise DataError(f"{len(ids)} docids for {table.shape[1]} documents.")
@@ -180,6 +191,7 @@ class Ballots:
             positions.reshape(len(table), -1), heads, documents, ends, query_ids, ids,
             tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
             scores=table.take(rows, axis=1),
+            base_order=f"{FUSED_ORDER}, then of rows" if base_scores is None else "the base scores",
         )  # fmt: skip
 
     @classmethod
@@ -192,20 +204,21 @@ class Ballots:
         same_depth: bool = False,
         missing: Missing = "last",
         with_scores: bool = True,
+        weights: Iterable[float] | None = None,
     ) -> Ballots:
         """Return the ballots of several runs, joined by query and document.
 
-        A run need not list every document.  Documents that the base run does not list follow in
-        turns: the first of each run, then the second of each, without repetition.  Equal scores are
-        ordered by base order, those of the base run by the order of its file.
+        A run need not list every document.  The base order is that of reciprocal rank fusion, with
+        the mean rank for equal scores, and equal documents by id, descending.  So it does not
+        depend on the order of the runs.  A base run's own documents precede it, in their order.
+        Equal scores are ordered by base order, those of a base run by the order of its file.
 
         Parameters
         ----------
         runs : sequence of Run
             A run per ranker.
-        base : Run, int or "round-robin", optional
-            The base order: a run, which votes only if it is among `runs` too; the index of one of
-            these; or "round-robin".  By default the first run.
+        base : Run or int, optional
+            The base run, which votes only if it is among `runs` too; or the index of one of these.
         depth : int or None, default 100
             The number of candidates per query, in base order; None for all documents.
         same_depth : bool, default False
@@ -214,6 +227,8 @@ class Ballots:
             What a ranker says about documents that it does not list.
         with_scores : bool, default True
             Whether the ballots have the scores of the runs, which methods by rank do not read.
+        weights : iterable of float, optional
+            A weight per ranker in the base order; equal by default.
 
         Returns
         -------
@@ -225,14 +240,14 @@ class Ballots:
         DataError
             If there is no run, a document occurs twice in a query, or an option is invalid.
         """
-        merged = merge_runs(runs, base)
+        merged = merge_runs(runs, base, weights)
         documents = np.arange(len(merged.docids))
         heads, _ = truncate(merged.offsets, documents, depth, same_depth)
         positions, scores = merged.tables(heads, with_scores)
         names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
         return cls(
             positions, heads, documents, merged.offsets, merged.queries, merged.docids, names,
-            missing, scores,
+            missing, scores, _base_in_words(base, names),
         )  # fmt: skip
 
     @classmethod
@@ -324,6 +339,27 @@ def truncate(ends: Ints, documents: Ints, depth: int | None, same: bool) -> tupl
     heads = offsets_from_lengths(np.minimum(lengths, depth))
     position = np.arange(len(documents)) - np.repeat(ends[:-1], lengths)
     return heads, documents[position < depth]
+
+
+def _base_in_words(base: BaseOrder, names: Sequence[str]) -> str:
+    """Return whose order the base order is."""
+    if base is None:
+        return f"{FUSED_ORDER}, then of document ids"
+    return base.name or "the base run" if isinstance(base, Column) else names[base]
+
+
+def _fused_scores(scores: Floats, offsets: Ints, weights: Floats) -> Floats:
+    """Return the scores of reciprocal rank fusion, in which equal scores share their mean rank."""
+    rankers, size = scores.shape
+    ranked = [sort_groups(row, offsets) for row in scores]
+    order = np.concatenate([rows + a * size for a, (rows, _) in enumerate(ranked)])
+    keys = np.concatenate([values for _, values in ranked])
+    begins = np.arange(rankers) * size
+    bounds = np.stack([offsets[:-1, None] + begins, offsets[1:, None] + begins], axis=2)
+    numbers = np.tile(np.arange(size) - np.repeat(offsets[:-1], np.diff(offsets)), rankers)
+    points = np.empty(size)
+    base_points(bounds, order, keys, numbers, weights, -1, offsets, points)
+    return points
 
 
 def _positions(scores: Floats, offsets: Ints) -> Ints:

@@ -37,11 +37,18 @@ class CostReport:
         The number of queries whose order is proven optimal.
     ratio : float
         Total cost divided by total lower bound; 1 if both are 0.
+    tied_pairs : ndarray of shape (n_queries,)
+        The number of pairs of candidates with as many votes for one order as for the other.  Where
+        there are any, other orders may have the same cost.
+    pairs : ndarray of shape (n_queries,)
+        The number of pairs of candidates.
     """
 
     queries: Ids
     cost: Floats
     lower_bound: Floats
+    tied_pairs: Ints
+    pairs: Ints
 
     @property
     def gap(self) -> Floats:
@@ -67,13 +74,17 @@ class CostReport:
             "ratio": self.ratio if np.isfinite(self.ratio) else None,
             "optimal": self.optimal,
             "queries": len(self.queries),
+            "pairs": int(self.pairs.sum()),
+            "tied_pairs": int(self.tied_pairs.sum()),
+            "queries_with_ties": int(np.count_nonzero(self.tied_pairs)),
         }
 
     def __str__(self) -> str:
+        note = ", as other orders may be where votes are tied" if self.tied_pairs.any() else ""
         return (
             f"Kemeny cost {self.cost.sum():.6g}, at least {self.lower_bound.sum():.6g} in any "
             f"order (ratio {self.ratio:.4f}); {self.optimal} of {len(self.queries)} queries "
-            "proven optimal"
+            f"proven optimal{note}"
         )
 
     __repr__ = __str__
@@ -156,13 +167,17 @@ def lower_bound(
     >>> fp.aggregation.lower_bound(ballots).tolist()
     [0.5]
     """
-    normalized = normalize_weights(weights, ballots.n_rankers)
-    bounds = np.empty(len(ballots))
+    return bounds_and_ties(ballots, normalize_weights(weights, ballots.n_rankers), cycles)[0]
+
+
+def bounds_and_ties(ballots: Ballots, weights: Floats, cycles: bool = True) -> tuple[Floats, Ints]:
+    """Return a lower bound on the cost of each query, and its number of pairs with tied votes."""
+    bounds, ties = np.empty(len(ballots)), np.empty(len(ballots), np.int64)
     cost_bounds(
-        ballots.positions, normalized, ballots.offsets, ballots.vote_limit, int(cycles),
-        pair_table(ballots), *bit_rows(ballots), bounds,
+        ballots.positions, weights, ballots.offsets, ballots.vote_limit, int(cycles),
+        pair_table(ballots), *bit_rows(ballots), bounds, ties,
     )  # fmt: skip
-    return np.maximum(bounds, 0.0)
+    return np.maximum(bounds, 0.0), ties
 
 
 def _checked_order(order: Any, ballots: Ballots) -> Ints:

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.aggregation.ballots import Ballots
-from firstpage.aggregation.method import Method, order_by_points
-from firstpage.aggregation.weights import normalize_weights
+from firstpage.aggregation.method import Method, order_by_points, ordered_rankers
 from firstpage.data.groups import offsets_from_lengths, sort_groups
 from firstpage.kernels import fusion as kernel
 from firstpage.kernels.voting.votes import ABSENT
@@ -60,11 +59,11 @@ class Fusion(Method):
             If the weights are invalid, or if the method needs scores and the ballots have none.
         """
         numbers = None if weights is None else list(weights)
-        normalized = normalize_weights(numbers, ballots.n_rankers)
-        total = 0.0 if numbers is None else sum(map(float, numbers))
+        ordered, normalized = ordered_rankers(ballots, numbers)
+        total = 0.0 if numbers is None else sum(sorted(map(float, numbers)))
         if not 0 < total < MAX_TOTAL:  # all weights are 1 or 0, or their sums would overflow
             total = float(ballots.n_rankers)
-        return total * self._points(ballots, normalized)
+        return total * self._points(ordered, normalized)
 
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         """Return the scores with weights that sum to 1."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from firstpage.aggregation.weights import normalize_weights
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 from firstpage.errors import DataError
-from firstpage.kernels.fusion import merge_ids, tabulate_runs
+from firstpage.kernels.fusion import base_points, merge_ids, renumber, tabulate_runs
+from firstpage.kernels.ties import order_ties_by_id
 from firstpage.types import Floats, Ints
 
-BaseOrder: TypeAlias = Run | int | Literal["round-robin"] | None
+BaseOrder: TypeAlias = Run | int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +64,16 @@ class MergedRuns:
         return positions, scores if with_scores else None
 
 
-def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
+def merge_runs(runs: Sequence[Run], base: BaseOrder, weights: Iterable[float] | None) -> MergedRuns:
     """Join runs by query and document; queries in order of appearance, documents in base order.
 
-    The base order has the documents of the base run first, then the first document of each run,
-    the second of each, and so on, without repetition.
+    The base order has the documents of the base run first, if there is one, then all others by
+    reciprocal rank fusion with these weights, and equal ones by id, descending.
     """
     if not runs or not all(isinstance(run, Column) for run in runs):
         raise DataError("give at least one run (a Run, as read_run returns it) to aggregate.")
     base_index, extra = _base_run(runs, base)
+    column_weights = np.concatenate([np.zeros(len(extra)), normalize_weights(weights, len(runs))])
     columns: list[Column] = [*extra, *runs]
     base_first = sorted(range(len(columns)), key=lambda a: a != base_index)
     queries, bounds = _query_bounds(columns, base_first)
@@ -79,38 +82,36 @@ def merge_runs(runs: Sequence[Run], base: BaseOrder) -> MergedRuns:
     size = len(order)
     numbers, first = np.empty(size, np.int64), np.empty(size, np.int64)
     offsets = np.empty(len(queries) + 1, np.int64)
-    lengths = bounds[:, :, 1] - bounds[:, :, 0]
-    most, longest = int(lengths.sum(axis=1).max(initial=0)), int(lengths.max(initial=0))
+    most = max(int((bounds[:, :, 1] - bounds[:, :, 0]).sum(axis=1).max(initial=0)), 1)
     table = np.empty(1 << max(4, (2 * most - 1).bit_length()), np.uint64)
-    workspace = np.empty(6 * max(most, 1), np.int64)
-    buckets = np.empty(longest * (len(columns) + 1) + 1, np.int64)
+    workspace = np.empty(3 * most, np.int64)
     row = merge_ids(
-        ids.data, ids.starts, ids.ends, ids.hashes, bounds, order,
-        -1 if base_index is None else base_index, table, workspace, buckets, numbers, first,
+        ids.data, ids.starts, ids.ends, ids.hashes, bounds, order, table, workspace, numbers, first,
         offsets,
     )  # fmt: skip
     if row >= 0:
         raise _duplicate_error(columns, ids, row)
+    points = np.empty(offsets[-1])
+    base_column = -1 if base_index is None else base_index
+    base_points(bounds, order, keys, numbers, column_weights, base_column, offsets, points)
+    in_base, points = sort_groups(points, offsets)
+    first = first[: offsets[-1]]
+    rows = np.empty_like(first)  # a workspace at first
+    order_ties_by_id(points, offsets, in_base, ids.data, ids.starts[first], ids.ends[first], rows)
+    renumber(in_base, bounds, offsets, first, workspace, numbers, rows)
     voters = np.arange(len(columns)) - len(extra)
-    docids = ids[first[: offsets[-1]]]
-    return MergedRuns(queries, offsets, docids, bounds, order, keys, numbers, voters)
+    return MergedRuns(queries, offsets, ids[rows], bounds, order, keys, numbers, voters)
 
 
 def _base_run(runs: Sequence[Run], base: BaseOrder) -> tuple[int | None, list[Run]]:
     """Return the index of the base run, and a base run that does not vote and precedes the runs."""
     if isinstance(base, Column):
         return 0, [base]
-    if isinstance(base, str):
-        if base != "round-robin":
-            raise DataError(f"base must be a run, its index or 'round-robin'; got {base!r}.")
+    if base is None:
         return None, []
-    index = 0 if base is None else base
-    if not isinstance(index, (int, np.integer)) or not 0 <= index < len(runs):
-        raise DataError(
-            f"base must be a run, an index from 0 to {len(runs) - 1} or 'round-robin'; got "
-            f"{base!r}."
-        )
-    return int(index), []
+    if not isinstance(base, (int, np.integer)) or not 0 <= base < len(runs):
+        raise DataError(f"base must be a run, or an index from 0 to {len(runs) - 1}; got {base!r}.")
+    return int(base), []
 
 
 def _query_bounds(columns: Sequence[Column], sequence: Sequence[int]) -> tuple[Ids, Ints]:

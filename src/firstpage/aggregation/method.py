@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,14 +18,15 @@ from firstpage.types import Floats, Ints, Words
 POINT_GRID = 2.0**30  # points that differ by rounding errors are equal on this grid
 BEYOND_ALL = 2 * ABSENT  # larger than any position
 MAX_CANDIDATES = 10_000  # per query; a table of all their pairs takes 800 MB
+FEW_CANDIDATES = 1024  # which usually tell rankers apart
 
 
 @dataclass(frozen=True)
 class Method:
     """Base class of the aggregation methods.
 
-    Results are deterministic: ties are in base order.  `str(method)` is a text that `method()`
-    parses.
+    Results are deterministic: ties are in base order.  They do not depend on the order of the
+    rankers.  `str(method)` is a text that `method()` parses.
 
     Examples
     --------
@@ -71,10 +72,33 @@ class Method:
         DataError
             If the weights are invalid.
         """
-        return self._order(ballots, normalize_weights(weights, ballots.n_rankers))
+        return self._order(*ordered_rankers(ballots, weights))
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         raise NotImplementedError
+
+
+def ordered_rankers(ballots: Ballots, weights: Iterable[float] | None) -> tuple[Ballots, Floats]:
+    """Return ballots with the rankers in an order that depends on their votes alone, and weights.
+
+    Sums over rankers then have the same rounding errors, in whatever order the rankers are given.
+    """
+    normalized = normalize_weights(weights, ballots.n_rankers)
+    tables = [ballots.positions] if ballots.scores is None else [ballots.positions, ballots.scores]
+    for size in (FEW_CANDIDATES, None):
+        keys = [
+            (weight, *(table[a, :size].tobytes() for table in tables))
+            for a, weight in enumerate(normalized.tolist())
+        ]
+        if len(set(keys)) == len(keys):
+            break
+    rankers = sorted(range(len(keys)), key=keys.__getitem__)
+    if rankers == list(range(len(keys))):
+        return ballots, normalized
+    scores = None if ballots.scores is None else ballots.scores[rankers]
+    names = tuple(ballots.names[a] for a in rankers) if ballots.names else ()
+    ordered = replace(ballots, positions=ballots.positions[rankers], scores=scores, names=names)
+    return ordered, normalized[rankers]
 
 
 def order_by_points(points: Floats, ballots: Ballots, grid: float = POINT_GRID) -> Ints:

@@ -135,7 +135,7 @@ class BestInsertion(Method):
     """Local search: move single documents to their best position until no move lowers the cost.
 
     It starts from every ranker's list, from Borda's order and from the quick sort's, and returns
-    the result of lowest Kemeny cost.
+    the result of lowest Kemeny cost; of equal ones, the first by the numbers of its documents.
 
     Examples
     --------
@@ -168,7 +168,8 @@ class ExactKemeny(Method):
 
     Documents on common cycles of the majority relation form a component (a strongly connected
     component of the majority graph); the components are ordered by majorities, and each is ordered
-    by dynamic programming over its subsets.
+    by dynamic programming over its subsets.  Where votes are tied, several orders may have the
+    minimal cost; the base order decides then, between components and within them.
 
     Parameters
     ----------
@@ -207,15 +208,15 @@ class ExactKemeny(Method):
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         votes = (ballots.positions, weights, ballots.offsets, ballots.vote_limit)
         size = ballots.positions.shape[1]
-        first, above = np.empty(size, np.int64), np.empty(size, np.int64)
-        components(*votes, pair_table(ballots), *bit_rows(ballots), first, above)
+        first, above, place = (np.empty(size, np.int64) for _ in range(3))
+        components(*votes, pair_table(ballots), *bit_rows(ballots), first, above, place)
         query = np.repeat(np.arange(len(ballots)), ballots.lengths)
         start = ballots.offsets[query]
         members = np.bincount(start + first, minlength=size)[start + first]
         rank = np.arange(size)
         if (members > self.limit).any():
             rank = self._initial_ranks(ballots, weights, members)
-        order = np.lexsort((rank, first, above, query)) - start
+        order = np.lexsort((rank, place, query)) - start
         low, high = np.empty(MAX_COMPONENT << 11), np.empty(MAX_COMPONENT << 11)
         subsets = np.empty(1 << min(int(self.limit), int(members.max(initial=1))))
         order_components(

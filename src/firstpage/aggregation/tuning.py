@@ -301,6 +301,7 @@ class _Search:
         self, runs: list[Run], judged: Qrels, measure: str, what: What, options: dict[str, Any]
     ) -> None:
         self.judged, self.measure = judged, measure
+        self.runs, self.options = runs, options
         self.ballots = Ballots.from_runs(runs, **options)
         self.powers = (0.0,) if what == "parameters" else WEIGHT_POWERS
         self.of_rankers = np.array([self._measured(run) for run in runs])
@@ -311,8 +312,9 @@ class _Search:
 
     def values(self, method: Method, weights: Floats | None) -> Floats:
         """Return the measure of each judged query."""
-        if weights is not None:
-            return self._measured(aggregate(self.ballots, method, weights=weights).run)
+        if weights is not None:  # which the base order depends on
+            ballots = Ballots.from_runs(self.runs, weights=weights, **self.options)
+            return self._measured(aggregate(ballots, method, weights=weights).run)
         if str(method) not in self.equal:
             self.equal[str(method)] = self._measured(aggregate(self.ballots, method).run)
         return self.equal[str(method)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class MeasuredWeights:
 def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats:
     """Return weights scaled to sum to 1; None and all zeros give equal weights."""
     if weights is None:
-        return np.full(n_rankers, 1.0 / n_rankers)
+        return np.full(n_rankers, 1.0 / max(n_rankers, 1))
     try:
         values = np.array(list(weights), np.float64)
     except (TypeError, ValueError) as error:
@@ -59,7 +60,7 @@ def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats
             f"weight {bad + 1} must be a finite number of at least 0; got {values[bad]}."
         )
     largest = values.max()
-    if largest <= 1 and abs(values.sum() - 1) < SUM_TOLERANCE:  # normalized already
+    if largest <= 1 and abs(math.fsum(values) - 1) < SUM_TOLERANCE:  # normalized already
         return values
     if largest == 0:
         warnings.warn(
@@ -69,7 +70,7 @@ def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats
         )
         return normalize_weights(None, n_rankers)
     values = values / largest  # so that the sum of huge weights does not overflow
-    normalized: Floats = values / values.sum()
+    normalized: Floats = values / math.fsum(values)  # which no order of the weights changes
     return normalized
 
 

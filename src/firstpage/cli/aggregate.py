@@ -38,7 +38,7 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 @click.option("--data", type=options.FILE, help="Data file with several --scores, instead of RUNS.")
 @click.option("--scores", **REPEATED_FILE, help="Scores of --data; repeat the option.")
 @click.option(
-    "--method", default="skr", show_default=True, metavar="NAME",
+    "--method", show_default="RRF for two rankings, else skr", metavar="NAME",
     help="By votes: skr (Supervised Kemeny), Kemeny (Condorcet), Copeland, KwikSort, LocalKemeny, "
     "BestInsertion, ExactKemeny. By rank: Borda, RRF, RBC, ISR, LogISR, LogNISR. By score: "
     "CombSUM, CombMNZ, CombANZ, CombMAX, CombMIN, CombMED. By a ranker trained on --qrels: "
@@ -84,8 +84,8 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 )  # fmt: skip
 @click.option("--same-depth", is_flag=True, help="Aggregate no query deeper than the shortest one.")
 @click.option(
-    "--base", metavar="FILE", show_default="the first ranking",
-    help="Ranking that gives the base order, or round-robin: one document of each ranking in turn.",
+    "--base", metavar="FILE", show_default="RRF of all rankings, then document ids",
+    help="Ranking that gives the base order, by which ties are decided and --depth counts.",
 )  # fmt: skip
 @click.option(
     "--missing", type=click.Choice(["last", "ignore"]), default="last", show_default=True,
@@ -111,7 +111,8 @@ def command(
         _learned_fusion(runs, output, as_json, data, settings)
         return
     options.only_with("--method learned", False, "save_model")
-    settings["method"] = _method(settings["method"], settings.pop("credit"))
+    count = len(runs or settings["scores"])
+    settings["method"] = _method(settings["method"], settings.pop("credit"), count)
     options.only_with("runs", data is None, "missing", "tag")
     options.only_with("judgments, by which weights are learned",
                       bool(settings["qrels"] or settings["valid"]), "measure")  # fmt: skip
@@ -130,10 +131,14 @@ def command(
         print(aggregation, file=sys.stderr)
 
 
-def _method(name: str, credit: str | None) -> Any:
+def _method(name: str | None, credit: str | None, count: int) -> Any:
+    """Return the method; by default the one that takes the option --credit, or that of so many."""
+    from firstpage.aggregation.aggregation import default_method
     from firstpage.aggregation.methods import method
 
-    return method(name) if credit is None else method(name, credit=credit)
+    if credit is None:
+        return method(name or default_method(count))
+    return method(name or "skr", credit=credit)
 
 
 def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, Any]) -> None:
@@ -141,8 +146,6 @@ def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, 
     from firstpage.measures.registry import measure
 
     measure(settings["measure"])
-    if data is not None and settings["base"] == "round-robin":
-        raise click.UsageError("--base round-robin requires runs; scores cover every document.")
     if bool(runs) == (data is not None) or (data is None) == bool(settings["scores"]):
         raise click.UsageError("give runs, or --data with --scores.")
     judgments = settings["qrels"] if data is None else settings["valid"]
@@ -188,8 +191,9 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
 
     base, qrels = settings["base"], settings["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
-    if base not in (None, "round-robin"):
-        base = files.index(Path(base)) if Path(base) in files else read_run(base)
+    if base is not None:
+        file = Path(base)
+        base = files.index(file) if file in files else replace(read_run(file), name=file.name)
     judgments = shared.read_qrels_option(qrels)
     if settings["tune"] is not None:
         _tune(runs, judgments, base, settings)
@@ -231,23 +235,24 @@ def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) 
 def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
     from firstpage.aggregation.aggregation import aggregate, default_depth
     from firstpage.aggregation.ballots import Ballots
-    from firstpage.aggregation.weights import supervised_weights
+    from firstpage.aggregation.weights import MeasuredWeights, supervised_weights
 
     files, weights = settings["scores"], settings["weights"]
-    base = files[0] if settings["base"] is None else Path(settings["base"])
-    ballots = Ballots.from_scores(
-        [shared.read_scores_of(data, file) for file in files],
-        data.offsets,
-        shared.read_scores_of(data, base),
-        queries=data.queries,
-        names=[file.name for file in files],
-        depth=settings["depth"] or default_depth(settings["method"]),
-        same_depth=settings["same_depth"],
-    )
     if settings["valid"] is not None:
         valid = shared.read_data(settings["valid"])
         systems = [shared.read_scores_of(valid, file) for file in settings["valid_scores"]]
         weights = supervised_weights(systems, valid, settings["measure"])
+    base = settings["base"]
+    ballots = Ballots.from_scores(
+        [shared.read_scores_of(data, file) for file in files],
+        data.offsets,
+        None if base is None else shared.read_scores_of(data, Path(base)),
+        queries=data.queries,
+        names=[file.name for file in files],
+        depth=settings["depth"] or default_depth(settings["method"]),
+        same_depth=settings["same_depth"],
+        weights=weights.weights if isinstance(weights, MeasuredWeights) else weights,
+    )
     return aggregate(
         ballots,
         settings["method"],
@@ -265,10 +270,10 @@ OF_OTHER_METHODS = (
 )  # fmt: skip
 
 
-def _is_learned(text: str) -> bool:
+def _is_learned(text: str | None) -> bool:
     from firstpage.registry import canonical_name, parse_call
 
-    return canonical_name(parse_call(text)[0]) == "learned"
+    return text is not None and canonical_name(parse_call(text)[0]) == "learned"
 
 
 def _learned_fusion(

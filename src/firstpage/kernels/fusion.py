@@ -19,6 +19,9 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 HALF, LOW_HALF = np.uint64(32), np.uint64((1 << 32) - 1)
 BLOCK = 1024  # candidates whose sums stay in the cache
 LEAST_RANGE = 1e-9  # a smaller range, sum or deviation of scores counts as this
+RANK_CONSTANT = 60.0  # c of the reciprocal ranks 1 / (c + rank) that give the base order
+POINT_UNITS = 2.0**52  # of a point, so that sums of these are exact
+IGNORED_UNITS = 1024.0  # by which sums that are equal in theory differ, since terms are rounded
 
 
 @subroutine
@@ -46,26 +49,6 @@ def find_or_insert(
     return count
 
 
-@subroutine
-def number_by_key(
-    keys: Ints, count: int, n_keys: int, rows: Ints, buckets: Ints, renumbered: Ints, first: Ints,
-    lo: int,
-) -> None:  # fmt: skip
-    """Number documents by their keys, all different and below `n_keys`; write their rows."""
-    for k in range(n_keys):
-        buckets[k] = -1
-    for number in range(count):
-        buckets[keys[number]] = number
-    at: int = np.int64(0)
-    for k in range(n_keys):
-        number = buckets[k]
-        buckets[at] = number
-        at += number >= 0
-    for at in range(count):
-        renumbered[buckets[at]] = at
-        first[lo + at] = rows[buckets[at]]
-
-
 @kernel
 def merge_ids(
     data: Bytes,
@@ -74,38 +57,29 @@ def merge_ids(
     hashes: Words,
     bounds: Ints,
     order: Ints,
-    base: int,
     table: Words,
     workspace: Ints,
-    buckets: Ints,
     numbers: Ints,
     first: Ints,
     offsets: Ints,
 ) -> int:
-    """Number the documents of each query in base order, over all runs.
+    """Number the documents of each query over all runs, in order of appearance.
 
     `bounds[q, a]` is where the rows of query q in run a begin and end; `order` has these rows from
-    best to worst.  The documents of run `base` (-1: of none) come first, then the first document
-    of each run, the second of each, and so on.  `numbers` gets the number of each row's document
-    in its query, `first` the row of each document, and `offsets` where the documents of a query
-    begin.  Returns -1, or a row whose document occurs twice in its run.
-
-    Runs are read one after the other, which is faster than in turns; the turns are the keys by
-    which documents are numbered afterwards.  `table` has a power of two of entries, at least twice
-    the rows of any query, `workspace` six times as many as these rows, and `buckets` one per turn.
+    best to worst.  `numbers` gets the number of each row's document in its query, `first` a row of
+    each document, and `offsets` where the documents of a query begin.  Returns -1, or a row whose
+    document occurs twice in its run.  `table` has a power of two of entries, at least twice the
+    rows of any query, and `workspace` three times as many as these rows.
     """
     lo: int = np.int64(0)
     offsets[0] = 0
     rankers = bounds.shape[1]
-    most = workspace.size // 6
-    keys, last, rows = workspace[:most], workspace[most : 2 * most], workspace[2 * most : 3 * most]
-    renumbered, known = workspace[3 * most : 4 * most], workspace[4 * most :]
+    most = workspace.size // 3
+    last, known = workspace[:most], workspace[most:]
     for q in range(bounds.shape[0]):
-        total, longest = 0, 0
+        total = 0
         for a in range(rankers):
-            length = bounds[q, a, 1] - bounds[q, a, 0]
-            total += length
-            longest = max(longest, length)
+            total += bounds[q, a, 1] - bounds[q, a, 0]
         size = 16
         while size < 2 * total:
             size *= 2
@@ -113,29 +87,80 @@ def merge_ids(
             table[slot] = ZERO
         count: int = np.int64(0)
         for a in range(rankers):
-            begin = bounds[q, a, 0]
-            key = np.int64(0) if a == base else longest + a
-            for i in range(begin, bounds[q, a, 1]):
+            for i in range(bounds[q, a, 0], bounds[q, a, 1]):
                 row = order[i]
                 number = find_or_insert(
                     data, starts[row], ends[row], hashes[row], count, table, size, known
                 )
                 if number == count:
-                    keys[count], rows[count] = key, row
+                    first[lo + count] = row
                     count += 1
                 elif last[number] == a:
                     return row
-                keys[number] = min(keys[number], key)
                 last[number] = a
                 numbers[row] = number
-                key += 1 if a == base else rankers
-        number_by_key(keys, count, longest * (rankers + 1), rows, buckets, renumbered, first, lo)
-        for a in range(rankers):
-            for i in range(bounds[q, a, 0], bounds[q, a, 1]):
-                numbers[i] = renumbered[numbers[i]]
         lo += count
         offsets[q + 1] = lo
     return -1
+
+
+@kernel
+def base_points(
+    bounds: Ints,
+    order: Ints,
+    keys: Floats,
+    numbers: Ints,
+    weights: Floats,
+    base: int,
+    offsets: Ints,
+    points: Floats,
+) -> None:
+    """Write the points by which the documents of each query are in base order, best first.
+
+    Points are those of reciprocal rank fusion, in which equal scores, in `keys`, share the mean of
+    their ranks; the documents of run `base` (-1: of none) have more, by their rank in it.  Terms
+    are integers, so that sums do not depend on the order of the runs.
+    """
+    for q in range(bounds.shape[0]):
+        lo = offsets[q]
+        for i in range(lo, offsets[q + 1]):
+            points[i] = 0.0
+        for a in range(weights.size):
+            at, end = bounds[q, a, 0], bounds[q, a, 1]
+            while at < end:
+                after = at + 1
+                while after < end and keys[after] == keys[at]:
+                    after += 1
+                rank = 0.5 * (at + after + 1) - bounds[q, a, 0]
+                term = np.floor(weights[a] * POINT_UNITS / (RANK_CONSTANT + rank))
+                for i in range(at, after):
+                    points[lo + numbers[order[i]]] += term
+                at = after
+        for i in range(lo, offsets[q + 1]):
+            points[i] = np.floor(points[i] / IGNORED_UNITS)
+        if base >= 0:
+            begin = bounds[q, base, 0]
+            for i in range(begin, bounds[q, base, 1]):
+                points[lo + numbers[order[i]]] = POINT_UNITS - (i - begin)
+
+
+@kernel
+def renumber(
+    order: Ints, bounds: Ints, offsets: Ints, first: Ints, workspace: Ints, numbers: Ints,
+    ordered_first: Ints,
+) -> None:  # fmt: skip
+    """Number the documents of each query by their place in `order`, and order their rows.
+
+    `workspace` has one number per document of the longest query.
+    """
+    for q in range(bounds.shape[0]):
+        lo = offsets[q]
+        for i in range(lo, offsets[q + 1]):
+            workspace[order[i] - lo] = i - lo
+            ordered_first[i] = first[order[i]]
+        for a in range(bounds.shape[1]):
+            for i in range(bounds[q, a, 0], bounds[q, a, 1]):
+                numbers[i] = workspace[numbers[i]]
 
 
 @kernel

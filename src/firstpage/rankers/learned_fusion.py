@@ -66,7 +66,7 @@ class LearnedFusion:
     Attributes
     ----------
     systems_ : tuple of str
-        The names of the systems.
+        The names of the systems, in alphabetical order.
     ranker_ : Ranker
         The ranker, fitted on all judged queries.
     held_out_ : HeldOut
@@ -116,7 +116,7 @@ class LearnedFusion:
         """
         check_tuned_measure(parse_measure(self.measure))
         candidates = self._candidates()
-        systems = _named_runs(runs)
+        systems = sorted(_named_runs(runs), key=lambda run: run.name)
         data, report = self._training_data(systems, qrels)
         fold = fold_of_query(len(data), self.folds, self.seed)
         scores, chosen = np.empty(data.n_docs), []
@@ -379,7 +379,7 @@ def _named_runs(runs: Sequence[Any]) -> list[Run]:
 
 
 def _all_candidates(runs: list[Run]) -> Ballots:
-    return Ballots.from_runs(runs, base="round-robin", depth=None)
+    return Ballots.from_runs(runs, depth=None)
 
 
 def _ranked_run(data: Dataset, scores: Floats, name: str) -> Run:

@@ -36,11 +36,13 @@ def components(
     beaten: Words,
     first: Ints,
     above: Ints,
+    rank: Ints,
 ) -> None:
-    """Write the first member of each candidate's component, and how many outside lead it.
+    """Write the first member of each candidate's component, and the rank of this component.
 
-    "Leads" is transitive here.  A component that leads another has fewer above it, so `above`
-    orders the components.
+    Components are ranked one after the other: of those that no remaining one leads, the one with
+    the first member in base order.  "Leads" is transitive here; `above` is workspace, how many
+    documents of remaining other components lead each candidate.
     """
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
@@ -57,6 +59,22 @@ def components(
                     first[lo + x] = min(first[lo + x], y)
                 elif to_me:
                     above[lo + x] += 1
+        for x in range(n):
+            rank[lo + x] = -1
+        n_ranked, x = 0, 0
+        while x < n:
+            if rank[lo + x] >= 0 or above[lo + x] > 0 or first[lo + x] < x:
+                x += 1
+                continue
+            for member in range(x, n):
+                if first[lo + member] == x:
+                    rank[lo + member] = n_ranked
+                    for y in range(n):
+                        above[lo + y] -= (
+                            beats[member * words + y // 64] >> np.uint64(y % 64) & ONE != ZERO
+                        )
+            n_ranked += 1
+            x = 0
 
 
 @subroutine

@@ -138,14 +138,20 @@ def cost_bounds(
     beats: Words,
     beaten: Words,
     bounds: Floats,
+    ties: Ints,
 ) -> None:
-    """Write a lower bound on the cost of any order: the minority of every pair, plus 3-cycles."""
+    """Write a lower bound on the cost of any order: the minority of every pair, plus 3-cycles.
+
+    `ties` gets the number of pairs with as many votes for one order as for the other.
+    """
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         total = fill_extra(ranks, weights, lo, n, reach, extra)
-        leads = 0.0
+        leads, n_ties = 0.0, -n
         for i in range(n * n):
             leads += abs(extra[i])
+            n_ties += abs(extra[i]) <= VOTE_TOLERANCE
+        ties[q] = n_ties // 2
         bounds[q] = 0.5 * (total - 0.5 * leads)
         if cycles:
             bounds[q] += pack_cycles(extra, n, (n + 63) // 64, beats, beaten)
@@ -192,6 +198,26 @@ def improve(extra: Floats, n: int, order: Ints, position: Ints) -> None:
         x = x + 1 if x + 1 < n else 0
 
 
+@subroutine
+def settle_ties(extra: Floats, n: int, order: Ints) -> None:
+    """Move every document up past neighbors that it is tied with and precedes in base order."""
+    for i in range(1, n):
+        x, j = order[i], i
+        while j > 0 and x < order[j - 1] and abs(extra[x * n + order[j - 1]]) <= VOTE_TOLERANCE:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = x
+
+
+@subroutine
+def comes_first(trial: Ints, order: Ints, lo: int, n: int) -> bool:
+    """Return whether `trial` is lexicographically before the order of a query."""
+    for i in range(n):
+        if trial[i] != order[lo + i]:
+            return trial[i] < order[lo + i]
+    return False
+
+
 @compiled_kernel
 def best_insertion(
     ranks: Ints,
@@ -204,7 +230,10 @@ def best_insertion(
     position: Ints,
     order: Ints,
 ) -> None:
-    """Improve each order in the rows of `starts`; write the cheapest, the first of equal ones."""
+    """Improve each order in the rows of `starts`; write the cheapest.
+
+    Ties of votes are decided by base order, and so are ties of cost.
+    """
     for q in range(offsets.size - 1):
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         fill_extra(ranks, weights, lo, n, reach, extra)
@@ -213,8 +242,10 @@ def best_insertion(
             for i in range(n):
                 trial[i] = starts[s, lo + i]
             improve(extra, n, trial, position)
+            settle_ties(extra, n, trial)
             cost = order_extra(extra, n, trial, 0)
-            if cost < min_cost - MIN_GAIN:
+            equal = abs(cost - min_cost) <= MIN_GAIN and comes_first(trial, order, lo, n)
+            if equal or cost < min_cost - MIN_GAIN:
                 min_cost = cost
                 for i in range(n):
                     order[lo + i] = trial[i]
