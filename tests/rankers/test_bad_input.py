@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import firstpage as fp
-from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.rankers.methods import METHODS
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -176,7 +180,7 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
     for x, y, qid in [
         (X, np.ones(12), Q),
         (X, np.zeros(12), Q),
-        (X, Y, None),
+        (X, Y, np.zeros(len(X))),
         (X, Y, np.arange(12)),
         (X[:1], Y[:1], [1]),
         (np.ones((12, 3)), Y, Q),
@@ -189,9 +193,40 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
         assert np.isfinite(ranker.predict(x)).all()
 
 
-def test_many_rows_without_qid_cause_a_warning() -> None:
-    with pytest.warns(FirstpageWarning, match="all 1200 documents are taken for one query"):
-        fp.ListNet().fit(np.tile(X, (100, 1)), np.tile(Y, 100))
+def test_rows_without_qid_are_one_query_with_a_warning() -> None:
+    for valid, count in (None, 1), ((2 * X, Y), 2):
+        with pytest.warns(
+            FirstpageWarning, match=r"all 12 documents are .* one query; pass qid"
+        ) as w:
+            ranker = fp.ListNet().fit(X, Y, valid=valid)
+        assert len([each for each in w if "pass qid" in str(each.message)]) == count
+    assert ranker.score(X, Y) == ranker.score(X, Y, qid=np.zeros(12))
+
+
+def test_score_refuses_rows_of_several_queries_without_qid(tmp_path: Path) -> None:
+    """It would take them for one query, whose NDCG is another."""
+    ranker = fp.ListNet().fit(X, Y, qid=Q)
+    ranker.save(tmp_path / "model.json")
+    pipeline = make_pipeline(FunctionTransformer(), ranker)
+    for scored in (ranker, fp.load(tmp_path / "model.json"), pipeline):
+        with pytest.raises(DataError, match=r"all 12 rows.*enable_metadata_routing=True"):
+            scored.score(X, Y)
+    assert ranker.score(X, Y, qid=Q) == ranker.score(GROUPED)
+
+
+@pytest.mark.slow
+def test_a_search_without_routing_has_no_scores() -> None:
+    search = GridSearchCV(fp.ListNet(), {"l2": [1e-3]}, cv=GroupKFold(2))
+    with (
+        pytest.warns(UserWarning, match="test scores are non-finite"),
+        pytest.warns(UserWarning, match="score needs the query id"),
+    ):
+        search.fit(X, Y, qid=Q, groups=Q)
+    assert np.isnan(search.best_score_)
+    with pytest.raises(DataError, match="score needs the query id"):
+        GridSearchCV(fp.ListNet(), {"l2": [1e-3]}, cv=GroupKFold(2), error_score="raise").fit(
+            X, Y, qid=Q, groups=Q
+        )
 
 
 def test_group_is_the_sizes_of_consecutive_queries() -> None:

@@ -379,7 +379,7 @@ def test_thresholds_lie_between_adjacent_values() -> None:
         (t,) = midpoints(np.array([a]), np.array([b]))
         assert a <= t < b
     X = np.array([[1.0], [np.nextafter(np.float32(1), np.float32(2))]], np.float32)
-    ranker = fp.RankBoost(rounds=1).fit(X, [0, 1])
+    ranker = fp.RankBoost(rounds=1).fit(X, [0, 1], qid=[1, 1])
     assert np.ptp(ranker.predict(X)) > 1
 
 
@@ -579,7 +579,7 @@ def test_degenerate_data_give_a_finite_model() -> None:
             (X, np.ones(12), q),
             (X, np.zeros(12), q),
             (X, -y, q),
-            (X, y, None),
+            (X, y, np.zeros(12)),
             (X, y, np.arange(12)),
             (X[:1], y[:1], [1]),
             (np.ones((12, 3)), y, q),
@@ -675,7 +675,7 @@ TRAINING, VALID = SYNTHETIC[:20], SYNTHETIC[20:]
 
 def test_boosting_without_effect_causes_a_warning() -> None:
     with pytest.warns(FirstpageWarning, match="nothing was learned"):
-        fp.RankBoost().fit(np.ones((20, 3)), np.arange(20) % 3)
+        fp.RankBoost().fit(np.ones((20, 3)), np.arange(20) % 3, qid=np.ones(20))
     ranker = fp.AdaRank(warm_start=True).fit(TRAINING)
     before = ranker.objective_
     ranker.fit(TRAINING)

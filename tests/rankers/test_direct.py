@@ -153,7 +153,7 @@ def test_degenerate_data_give_a_finite_model(cls) -> None:
     for x, y, qid in [
         (X, np.ones(12), Q),
         (X, np.zeros(12), Q),
-        (X, Y, None),
+        (X, Y, np.zeros(len(X))),
         (X, Y, np.arange(12)),
         (X[:1], Y[:1], [1]),
         (np.ones((12, 3)), Y, Q),

@@ -27,6 +27,7 @@ from firstpage.rankers.fit.checks import (
     group_by_query,
 )
 from firstpage.rankers.fit.estimator import check_is_fitted
+from firstpage.rankers.fit.inputs import PASS_QID
 from firstpage.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
     PairMeasure,
@@ -224,7 +225,8 @@ class Ranker(TrainableEstimator, Tabular):
         y : array of shape (n_docs,), optional
             One label per row of X, higher is better.
         qid : array of shape (n_docs,), optional
-            The query id of each row, in any order.  None takes all rows for one query.
+            The query id of each row, in any order.  None takes all rows for one query, with a
+            warning.
         pairs : PreferencePairs or array of shape (n_votes, 2) or (n_votes, 3), optional
             Votes on pairs of documents, which RankNet, RankSVM and FocusedNet train on instead of
             labels.  PreferencePairs are joined to X and to `valid` by query and document ids; an
@@ -421,7 +423,7 @@ class Ranker(TrainableEstimator, Tabular):
         y : array of shape (n_docs,), optional
             One label per row of X; a Dataset and Shards have their own.
         qid : array of shape (n_docs,), optional
-            The query id of each row, as in `fit`.
+            The query id of each row; needed for arrays, unless `fit` had a single query.
         sample_weight : array, optional
             One weight per query, or one per document.
         pairs : PreferencePairs, optional
@@ -436,7 +438,7 @@ class Ranker(TrainableEstimator, Tabular):
         Raises
         ------
         DataError
-            As in `predict`, or if labels or weights are invalid.
+            As in `predict`, if labels or weights are invalid, or if qid is missing.
 
         Examples
         --------
@@ -464,6 +466,9 @@ class Ranker(TrainableEstimator, Tabular):
         if isinstance(X, Dataset) and y is not None:
             raise DataError("a Dataset has labels of its own; drop y.")
         scores = self.predict(X, qid=qid)
+        trained_queries = self.training_.get("data", {}).get("queries")
+        if qid is None and not isinstance(X, Dataset) and trained_queries != 1:
+            raise DataError(f"score needs the query id of all {len(scores)} rows: {PASS_QID}")
         if isinstance(X, Dataset):
             data = replace(X, query_weights=None, row_order=None)  # weights are for training
         else:

@@ -25,7 +25,11 @@ from firstpage.rankers.fit.checks import (
 )
 from firstpage.rankers.fit.estimator import LazyEstimator, adopt_sklearn
 
-QID_WARNING_ROWS = 1000  # above which a missing qid causes a warning
+PASS_QID = (
+    "pass qid. Searches of scikit-learn pass it after "
+    "sklearn.set_config(enable_metadata_routing=True) and "
+    "ranker.set_fit_request(qid=True).set_score_request(qid=True)."
+)
 
 
 class HasFeatures(Protocol):
@@ -103,9 +107,10 @@ class ValidatingEstimator(LazyEstimator):
             checked = csr_array(checked)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         labels = check_labels(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
-        if labeled and qid is None and len(labels) > QID_WARNING_ROWS:
+        if labeled and qid is None:
             warnings.warn(
-                f"qid is not given: all {len(labels)} documents are taken for one query.",
+                f"qid is not given: all {len(labels)} documents are taken for one query; "
+                f"{PASS_QID}",
                 FirstpageWarning,
                 stacklevel=3,
             )
