@@ -209,8 +209,11 @@ def broken(result: Any) -> fp.Loss:
     ("result", "message"),
     [
         (lambda q, n: 1.0, "failed (TypeError"),
-        (lambda q, n: (np.zeros(q + 1), np.zeros(n)), "must return one value per query, 12 here"),
-        (lambda q, n: (np.zeros(q), np.zeros(3)), "must return one derivative per document, 96"),
+        (lambda q, n: (np.zeros(q + 1), np.zeros(n)), "must return one value per query, 1 here"),
+        (
+            lambda q, n: (np.zeros(q), np.zeros(3)),
+            "must return one derivative per document, 8 here",
+        ),
         (lambda q, n: (np.zeros(q), np.full(n, np.nan)), "returned NaN as a derivative"),
         (lambda q, n: 1 / 0, "failed (ZeroDivisionError: division by zero)"),
     ],
@@ -219,6 +222,124 @@ def test_a_broken_loss_is_one_line(result: Any, message: str) -> None:
     with pytest.raises(fp.DataError, match=re.escape(message)) as raised:
         fp.LossRanker(loss=broken(result)).fit(DATA)
     assert "\n" not in str(raised.value)
+
+
+@dataclass(frozen=True)
+class Wrong(LabelSquares):
+    """A gradient multiplied by a factor, or without that of the first document of a query."""
+
+    factor: float = 1.0
+    first: float = 1.0
+
+    def value_grad(self, *arguments: Any) -> Any:
+        values, gradient = super().value_grad(*arguments)
+        gradient = self.factor * gradient
+        gradient[arguments[1].offsets[:-1]] *= self.first
+        return values, gradient
+
+
+def negative_squares(scores: Floats, labels: Floats) -> tuple[float, Floats]:
+    return label_squares(scores, labels)[0], labels - scores
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (Wrong(factor=-1.0), r"in query '1' .* is 3\.394, .* give -3\.394; reverse its sign\.$"),
+        (Wrong(factor=2.0), "gradient of the loss .*Wrong.* is wrong.*correct value_grad"),
+        (Wrong(factor=0.0), "is wrong"),
+        (Wrong(first=0.0), "is wrong"),
+        (negative_squares, "negative_squares is wrong.*reverse its sign"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "options", [{}, {"scorer": "trees(count=2)"}, {"solver": "adam(max_iter=2)"}], ids=str
+)
+@pytest.mark.filterwarnings("ignore:the loss .* is a Python function")
+def test_a_wrong_gradient_is_an_error(loss: Any, message: str, options: Any) -> None:
+    with pytest.raises(fp.DataError, match=message):
+        fp.LossRanker(loss=loss, **options).fit(DATA)
+
+
+def test_a_wrong_gradient_of_shards_or_of_a_part_is_an_error(tmp_path: Path) -> None:
+    fp.write_shards(DATA, tmp_path / "shards", rows=20)
+    with pytest.raises(fp.DataError, match="reverse its sign"):
+        fp.LossRanker(loss=Wrong(factor=-1.0)).fit(fp.read_shards(tmp_path / "shards"))
+    focused = fp.loss("Focused(k=3, beta=0.5)", pairwise=Wrong(factor=-1.0))
+    with pytest.raises(fp.DataError, match="reverse its sign"):
+        fp.LossRanker(loss=focused).fit(DATA)
+
+
+@dataclass(frozen=True)
+class Rounded(fp.Loss):
+    """A loss of one's own with the values of another one, perhaps in single precision."""
+
+    name: str
+    single: bool = False
+    traits = fp.Traits(smooth=False)
+
+    def value_grad(
+        self, scores: Floats, truth: fp.Truth, weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        if self.single:
+            scores = scores.astype(np.float32).astype(float)
+        results = fp.loss(self.name).value_grad(scores, truth)
+        return tuple(r.astype(np.float32) if self.single else r for r in results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(
+    "name", ["PairwiseHinge", "StructuralHinge", "AveragePrecisionHinge", "PlackettLuce",
+             "PairwiseExponential", "Cosine", "ListNet", "SquaredError"]
+)  # fmt: skip
+def test_correct_gradients_of_hinges_and_of_single_precision_pass(name: str, single: bool) -> None:
+    name = {"ListNet": "SoftmaxCrossEntropy"}.get(name, name)
+    for seed in range(6):
+        recipe = fp.Synthetic(queries=9, docs=[3, 20, 150][seed % 3], features=2, seed=seed)
+        truth = recipe.dataset().truth
+        Rounded(name, single).target(truth).check_derivatives()
+
+
+def test_values_in_steps_need_a_loss_that_is_not_smooth() -> None:
+    @dataclass(frozen=True)
+    class Steps(LabelSquares):
+        def value_grad(self, *arguments: Any) -> Any:
+            values, gradient = super().value_grad(*arguments)
+            return np.round(values / 100), gradient
+
+    @dataclass(frozen=True)
+    class Declared(Steps):
+        traits = fp.Traits(smooth=False, convex=False)
+
+    @dataclass(frozen=True)
+    class Random(Wrong):
+        traits = fp.Traits(deterministic=False)
+
+    with pytest.raises(fp.DataError, match="is wrong"):
+        Steps().target(DATA.truth).check_derivatives()
+    Declared().target(DATA.truth).check_derivatives()
+    Random(factor=-1.0).target(DATA.truth).check_derivatives()
+
+
+@pytest.mark.parametrize(
+    ("curvature", "message"),
+    [(0.5, "that of document 1 is 0.5, and finite differences of the gradient give 1;"),
+     (-1.0, "numbers of at least 0"), (np.nan, "numbers of at least 0"), (1.0, ""), (3.0, "")],
+)  # fmt: skip
+def test_a_curvature_that_is_too_small_is_an_error(curvature: float, message: str) -> None:
+    @dataclass(frozen=True)
+    class Curved(LabelSquares):
+        def curvature(self, scores: Floats, *arguments: Any) -> Floats:
+            return np.full(len(scores), curvature)
+
+    ranker = fp.LossRanker(loss=Curved(), scorer="trees(count=2)")
+    if not message:
+        ranker.fit(DATA)
+        return
+    with pytest.raises(fp.DataError, match=message):
+        ranker.fit(DATA)
 
 
 def test_a_loss_without_a_value_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import firstpage as fp
 from tests.rankers.own_module import LabelSquares, label_squares
+from tests.rankers.test_own import Wrong
 from tests.torch.test_losses import example
 
 torch = pytest.importorskip("torch")
@@ -42,6 +43,13 @@ def test_values_and_gradients_are_those_of_the_loss(loss: Any) -> None:
     _, flat = gradient(module, scores[mask], labels[mask], offsets=offsets)
     torch.testing.assert_close(flat, gradient(SQUARES, scores, labels, mask)[1][mask])
     assert module(scores, labels, torch.zeros_like(mask)) == 0
+
+
+def test_a_wrong_gradient_is_an_error() -> None:
+    scores, labels, mask = example()
+    module = fp.torch.AnyLoss(Wrong(factor=-1.0))
+    with pytest.raises(fp.DataError, match=r"is wrong: .*reverse its sign"):
+        module(scores, labels, mask)
 
 
 def test_a_function_is_said_to_be_slow() -> None:

@@ -104,6 +104,10 @@ class _WeightedSum(LossTarget):
         for _, target in self.weighted_targets:
             target.number_queries(first)
 
+    def check_derivatives(self, curvature: bool = False) -> None:
+        for _, target in self.weighted_targets:
+            target.check_derivatives(curvature)
+
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:

@@ -12,6 +12,7 @@ import numpy as np
 
 from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageError
+from firstpage.losses.finite_differences import check_curvature, check_gradient, checked_queries
 from firstpage.registry import qualified_name
 from firstpage.types import Array, BoundKernel, Floats, Ints
 
@@ -164,6 +165,13 @@ class LossTarget(Protocol):
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
+
+    def check_derivatives(self, curvature: bool = False) -> None:
+        """Raise if the gradient, or the curvature, is wrong on some of the queries.
+
+        Only losses of users are checked.
+        """
+        return None
 
     def skip_draws(self, evaluations: int) -> None:
         """Continue as after this many more evaluations of every slice.
@@ -363,7 +371,7 @@ class _PythonTarget(LossTarget):
 
         def run() -> None:
             if own:
-                out[:] = self.loss.curvature(scores, *arguments)
+                out[:] = self._checked_curvature(scores, *arguments)
             else:
                 magnitude = np.abs(self._checked(scores, *arguments)[1])
                 sums = np.add.reduceat(np.append(magnitude, 0.0), offsets[:-1])
@@ -371,6 +379,35 @@ class _PythonTarget(LossTarget):
                 out[:] = np.repeat(sums / np.maximum(lengths, 1), lengths)
 
         return run
+
+    def check_derivatives(self, curvature: bool = False) -> None:
+        if not self.loss.traits.deterministic:
+            return
+        for q in checked_queries(self.truth).tolist():
+            arguments = self._arguments(q, q + 1)
+            size, query = len(arguments[0].labels), self.truth.queries[q]
+
+            def function(scores: Floats, arguments: tuple[Any, ...] = arguments) -> Any:
+                values, gradient = self._checked(scores, *arguments)
+                return float(values[0]), gradient
+
+            def bound(scores: Floats, arguments: tuple[Any, ...] = arguments) -> Floats:
+                return self._checked_curvature(scores, *arguments)
+
+            smooth = self.loss.traits.smooth
+            check_gradient(str(self.loss), query, function, size, smooth)
+            if curvature and smooth and type(self.loss).curvature is not Loss.curvature:
+                check_curvature(str(self.loss), query, function, bound, size)
+
+    def _checked_curvature(self, scores: Floats, truth: Truth, *weights: Floats) -> Floats:
+        """Return the curvature of a user's loss: numbers of at least 0, one per document."""
+        result = np.asarray(self.loss.curvature(scores.copy(), truth, *weights), np.float64)
+        if result.shape != scores.shape or not (result >= 0).all():
+            raise DataError(
+                f"the curvature of the loss {self.loss} must be {len(scores)} numbers of at least "
+                "0, one per document."
+            )
+        return result
 
     def _arguments(self, lo: int, hi: int) -> tuple[Any, ...]:
         """Return the truth of some queries, and the weights of their documents if there are any."""

@@ -370,7 +370,8 @@ class LossRanker(Smooth):
 
     Minimizes the mean loss per query plus a penalty.  Smooth losses are minimized by L-BFGS, convex
     hinges by cutting planes, others by Adam.  On trees, a loss of your own that has no `curvature`
-    steps by at most 1 per leaf.
+    steps by at most 1 per leaf.  The derivatives of a loss of your own are checked by finite
+    differences on a few queries.
 
     Parameters
     ----------

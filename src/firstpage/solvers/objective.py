@@ -61,6 +61,7 @@ class BlockObjective:
         self._batched, self._row_bytes = batch is not None, row_bytes
         small = int(truth.offsets[-1]) * row_bytes < SINGLE_THREAD_BYTES
         self.target = loss.target(truth, weights)
+        self.target.check_derivatives()
         self.target.number_queries(first_query)
         self.threads = 1 if small or not scorer.parallel else resolve(threads)
 

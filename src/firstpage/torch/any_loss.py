@@ -69,6 +69,7 @@ class AnyLoss(RankingLoss):
     ) -> None:
         super().__init__(None, reduction, check)
         self._loss = read_loss(loss)
+        self._derivatives_checked = False
         if not self._loss.traits.deterministic:
             raise DataError(
                 f"{self._loss} draws at random, and would draw the same in every call: use "
@@ -83,6 +84,9 @@ class AnyLoss(RankingLoss):
             )
 
     def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
+        if not self._derivatives_checked:  # in the first batch
+            self._loss.target(lists.truth).check_derivatives()
+            self._derivatives_checked = True
         if lists.shortest > 0:
             return super()._host_formula(lists, seed)
         filled = np.diff(lists.offsets) > 0

@@ -100,6 +100,7 @@ class Gradients:
         randomness: Randomness | None = None,
     ) -> None:
         target = loss.target(truth, weights)
+        target.check_derivatives(curvature=True)
         rows = len(truth.labels)
         self.scores, self.values = np.empty(rows), np.empty(len(truth))
         self.gradient, self.curvature = np.empty(rows), np.empty(rows)
