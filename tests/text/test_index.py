@@ -160,6 +160,22 @@ def test_kinds_of_fields(
     )
 
 
+def test_numbers_that_identify_are_no_features(tmp_path: Path) -> None:
+    rows = [
+        {"id": i, "title": "red", "product_id": i, "sku": 7 * i, "age": i % 7} for i in range(100)
+    ]
+    with pytest.warns(FirstpageWarning) as caught:
+        index = Index.from_documents(rows, tmp_path / "i", latent=0)
+    first, second = (str(each.message) for each in caught)
+    assert "the field 'product_id' is stored only, since it is named like an identifier" in first
+    assert "the field 'sku' has another integer in each of 100 documents" in second
+    assert index.schema.numbers == ("sku", "age")
+    assert index.schema.ignored == ("product_id",)
+    fields = {"product_id": "number", "sku": "ignore"}
+    declared = Index.from_documents(rows, tmp_path / "j", latent=0, fields=fields)
+    assert declared.schema.numbers == ("product_id", "age")
+
+
 def test_declared_fields_without_values_are_reported(tmp_path: Path) -> None:
     rows = [{"id": i, "title": "x"} for i in range(SAMPLE)] + [{"id": "last", "title": "x", "n": 1}]
     fields = {"titel": "german", "n": "number", "pric": "ignore"}

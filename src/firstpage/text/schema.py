@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.identifiers import are_distinct_integers, is_identifier
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.text.documents import SourceDocument
@@ -72,6 +73,7 @@ class Schema:
 
         A declared kind is one of `KINDS` or the language of a text.  Otherwise a field is numeric
         if all its values in the sample are, a date if all are ISO 8601 dates, and else a text.
+        Numbers in a field that is named like an identifier are ignored.
         """
         observed: dict[str, list[str | float]] = {}
         for document in sample:
@@ -86,7 +88,7 @@ class Schema:
                     f"language ({', '.join((*LANGUAGES, PLAIN))})."
                 )
         for name in dict.fromkeys([*observed, *declared]):
-            kind = declared.get(name) or _kind(observed[name])
+            kind = declared.get(name) or _usual_kind(name, observed[name])
             if kind in kinds:
                 kinds[kind].append(name)
                 continue
@@ -130,6 +132,29 @@ class Schema:
         return number
 
 
+def _usual_kind(name: str, values: list[str | float]) -> str:
+    """Return the kind of a field that was not declared; report numbers that may be identifiers."""
+    kind = _kind(values)
+    if kind != "number":
+        return kind
+    if is_identifier(name):
+        _note(
+            f"the field {name!r} is stored only, since it is named like an identifier and has "
+            f"numbers; --field {name}=number makes it a feature, --field {name}=text searches it."
+        )
+        return "ignore"
+    if are_distinct_integers(np.array([float(value) for value in values])):
+        _note(
+            f"the field {name!r} has another integer in each of {len(values):,} documents, and "
+            f"becomes a feature; --field {name}=ignore if it identifies them."
+        )
+    return kind
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, FirstpageWarning, stacklevel=5)
+
+
 def _kind(values: list[str | float]) -> str:
     if all(_number(value) is not None for value in values):
         return "number"
@@ -143,12 +168,10 @@ def _note_exceptions(name: str, values: list[str | float]) -> None:
     for kind, convert in (("numbers", _number), ("dates", _date)):
         others = [value for value in values if convert(value) is None]
         if 0 < len(others) <= len(values) / 2:
-            warnings.warn(
+            _note(
                 f"the field {name!r} is searched as text, since {len(others):,} of its first "
                 f"{len(values):,} values are not {kind}, such as {others[0]!r:.40}; correct them, "
-                f"or choose with --field {name}=text.",
-                FirstpageWarning,
-                stacklevel=4,
+                f"or choose with --field {name}=text."
             )
             return
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.data.identifiers import is_identifier
 from firstpage.errors import DataError
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
@@ -191,6 +192,52 @@ def test_a_feature_is_not_taken_for_a_label_or_a_document(tmp_path: Path) -> Non
     unlabeled = fp.Dataset.from_arrays([[1.0], [3.0]], [0, 1], ["a", "a"], None, ["document"])
     with pytest.raises(DataError, match="'document' would be read as the document id; rename it"):
         fp.write(unlabeled, tmp_path / "t.csv")
+
+
+IDENTIFIERS = ["id", "ID", "product_id", "brand-ID", "shop id", "userId", "docID", "item.uuid"]
+QUANTITIES = ["price", "grid", "paid", "BID", "idf", "id_count", "valid", "identity", "maxBid"]
+
+
+@pytest.mark.parametrize("name", IDENTIFIERS + QUANTITIES)
+def test_names_of_identifiers(name: str) -> None:
+    assert is_identifier(name) == (name in IDENTIFIERS)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_identifiers_are_no_features(tmp_path: Path, suffix: str) -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({
+        "qid": ["a", "a", "b"], "label": [1, 0, 2], "product_id": [1001, 1002, 1003],
+        "brand_id": [3, 4, 3], "price": [9.5, 7.5, 1.0], "shopId": ["x", "y", "x"],
+    })  # fmt: skip
+    path = tmp_path / f"t.{suffix}"
+    {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[suffix](path)
+    message = "left out 'product_id', 'brand_id', 'shopId', which .* the features are price. Name a"
+    with pytest.warns(fp.FirstpageWarning, match=message):
+        assert fp.read(path).feature_names == ("price",)
+    with pytest.warns(fp.FirstpageWarning, match="left out 'product_id', 'shopId', which"):
+        chosen = fp.read(path, categorical=["brand_id"])
+    assert chosen.feature_names == ("brand_id", "price")
+    assert dict(chosen.categories) == {0: ("3", "4")}
+    fp.write(chosen, tmp_path / "back.parquet")
+    assert fp.read(tmp_path / "back.parquet").feature_names == ("brand_id", "price")
+
+
+def test_a_feature_with_the_name_of_an_identifier(tmp_path: Path) -> None:
+    named = fp.Dataset.from_arrays([[1.0], [3.0]], [0, 1], ["a", "a"], None, ["user_id"])
+    with pytest.raises(DataError, match="'user_id' would be read as an identifier and left out"):
+        fp.write(named, tmp_path / "t.csv")
+    fp.write(named, tmp_path / "t.npz")
+    with pytest.warns(fp.FirstpageWarning, match="'user_id' is learned from as a quantity, though"):
+        fp.ListNet().fit(fp.read(tmp_path / "t.npz"))
+
+
+def test_an_integer_per_row_is_reported(tmp_path: Path) -> None:
+    rows = [f"{i // 10},{i % 2},{7 * i},{i % 7}" for i in range(100)]
+    path = tmp_path / "t.csv"
+    path.write_text("qid,label,sku,age\n" + "\n".join(rows))
+    with pytest.warns(fp.FirstpageWarning, match="'sku' has another integer in each of 100 rows"):
+        assert fp.read(path).feature_names == ("sku", "age")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -3,9 +3,9 @@
 CSV may be separated by commas, semicolons or tabs; the first line decides.
 
 Columns: a label (`label`, `relevance`, `grade`, `target`, `y`), a query id (`qid`, `query_id`,
-`query`), optionally a document id (`docid`, `doc_id`, `document`); every other column is a feature.
-Empty cells and nulls of features are missing values (NaN).  Columns of a categorical type, and
-columns of text, hold categories.
+`query`), optionally a document id (`docid`, `doc_id`, `document`); every other column is a feature,
+except identifiers (`product_id`).  Empty cells and nulls of features are missing values (NaN).
+Columns of a categorical type, and columns of text, hold categories.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from firstpage.data.categories import (
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.float_types import float_type
 from firstpage.data.formats.row_reader import separator_of
+from firstpage.data.identifiers import are_distinct_integers, is_identifier
 from firstpage.data.ids import is_missing
 from firstpage.data.io.files import (
     BOM,
@@ -215,6 +216,7 @@ def from_frame(
     if position is not None:
         _find(columns, position, (), "position", source)
     features = [c for c in columns if c not in (y, q, d, position)]
+    features = _without_identifiers(frame, features, categorical, source)
     for name in categorical:
         if name not in features:
             raise DataError(
@@ -234,7 +236,10 @@ def from_frame(
     for number, name in enumerate(features):
         encoded = _category_codes(frame, name, source, name in categorical)
         if encoded is None:
-            arrays.append(_cast(_numbers(frame, name, source), dtype, f"{source}: column {name!r}"))
+            numbers = _numbers(frame, name, source)
+            if are_distinct_integers(numbers):
+                _warn_of_distinct(name, len(numbers), source)
+            arrays.append(_cast(numbers, dtype, f"{source}: column {name!r}"))
         else:
             categories[number] = encoded[0]
             arrays.append(encoded[1].astype(dtype))
@@ -255,6 +260,37 @@ def from_frame(
     if position is None:
         return data
     return data.with_positions(data.to_row_order(_numbers(frame, position, source)))
+
+
+def _without_identifiers(
+    frame: Any, features: list[str], categorical: Sequence[str], source: str
+) -> list[str]:
+    """Return the columns that are features; a warning names those left out."""
+    identifiers = [
+        name
+        for name in features
+        if is_identifier(str(name)) and name not in categorical and not _is_declared(frame[name])
+    ]
+    if not identifiers:
+        return features
+    remaining = [name for name in features if name not in identifiers]
+    warnings.warn(
+        f"{source}: left out {', '.join(map(repr, identifiers))}, which by name identifies "
+        f"something; the features are {_some(remaining) or 'none'}. Name a column that holds "
+        "categories (categorical=, --categorical), and rename one that holds quantities.",
+        FirstpageWarning,
+        stacklevel=4,
+    )
+    return remaining
+
+
+def _warn_of_distinct(name: str, rows: int, source: str) -> None:
+    warnings.warn(
+        f"{source}: {name!r} has another integer in each of {rows:,} rows, and is read as a "
+        "feature; drop the column if it numbers or identifies the rows.",
+        FirstpageWarning,
+        stacklevel=4,
+    )
 
 
 def encode_frame(
@@ -292,7 +328,7 @@ def _category_codes(
     if getattr(column, "ndim", 1) != 1:
         return None
     kind = _kind(column)
-    declared = kind.startswith(("category", "categorical", "enum", "dictionary"))
+    declared = _is_declared(column)
     text = kind.startswith(("str", "object", "large_string", "utf8"))
     if not (declared or text or named):
         return None
@@ -322,6 +358,11 @@ def _category_codes(
             stacklevel=4,
         )
     return names, codes
+
+
+def _is_declared(column: Any) -> bool:
+    """Return whether the type of a column is categorical."""
+    return _kind(column).startswith(("category", "categorical", "enum", "dictionary"))
 
 
 def _kind(column: Any) -> str:
@@ -454,12 +495,19 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
 
 
 def _check_feature_names(data: Dataset, file: Path) -> None:
-    """Refuse a feature that would be read as the document id."""
-    taken = [n for n in data.feature_names or () if n.lower() in DOCUMENT_COLUMNS]
+    """Refuse a feature that would be read as the document id, or as another identifier."""
+    names = data.feature_names or ()
+    taken = [n for n in names if n.lower() in DOCUMENT_COLUMNS]
     if data.docids is None and taken:
         raise DataError(
             f"{file}: the feature {taken[0]!r} would be read as the document id; rename it."
         )
+    for column, name in enumerate(names):
+        if column not in data.categories and is_identifier(name):
+            raise DataError(
+                f"{file}: the feature {name!r} would be read as an identifier and left out; "
+                "rename it, or write .npz or LETOR text."
+            )
 
 
 def _with_enums(frame: Any, data: Dataset) -> Any:

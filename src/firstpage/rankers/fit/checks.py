@@ -11,6 +11,7 @@ import numpy as np
 from firstpage.data.categories import listed_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import group_rows
+from firstpage.data.identifiers import is_identifier
 from firstpage.data.ids import Ids
 from firstpage.data.joins import match_queries
 from firstpage.data.shards.shards import Shards
@@ -149,6 +150,23 @@ def warn_of_empty_features(data: Dataset) -> None:
         warnings.warn(
             f"{data.source}: {listed_features(data, empty.tolist())} is missing in all documents; "
             "nothing can be learned from it.",
+            FirstpageWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_identifiers(data: Dataset) -> None:
+    """Warn about features with names of identifiers that are read as quantities."""
+    names = [
+        column
+        for column, name in enumerate(data.feature_names or ())
+        if is_identifier(name) and column not in data.categories
+    ]
+    if names:
+        warnings.warn(
+            f"{data.source}: {listed_features(data, names)} is learned from as a quantity, though "
+            "it is named like an identifier; drop it, or make it categorical if it holds "
+            "categories.",
             FirstpageWarning,
             stacklevel=5,
         )

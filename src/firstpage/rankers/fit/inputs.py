@@ -22,6 +22,7 @@ from firstpage.rankers.fit.checks import (
     check_labels,
     group_by_query,
     warn_of_empty_features,
+    warn_of_identifiers,
 )
 from firstpage.rankers.fit.estimator import LazyEstimator, adopt_sklearn
 
@@ -61,6 +62,8 @@ class ValidatingEstimator(LazyEstimator):
         """Raise an error for features that the ranker cannot read."""
         check_categories(data, self._reads_categories(), type(self).__name__)
         check_finite(data, self._reads_missing())
+        if fitting:
+            warn_of_identifiers(data)
         if fitting and self._reads_categories():  # trees; `impute` refuses or fills
             warn_of_empty_features(data)
 
