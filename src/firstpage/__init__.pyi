@@ -119,6 +119,7 @@ from firstpage.rankers.trees.lambdamart import LambdaMART as LambdaMART
 from firstpage.rankers.trees.library_objectives import metric as metric
 from firstpage.rankers.trees.library_objectives import objective as objective
 from firstpage.text.documents import read_documents as read_documents
+from firstpage.text.feature_choice import choose_features as choose_features
 from firstpage.text.features import TextFeatures as TextFeatures
 from firstpage.text.index import Index as Index
 from firstpage.text.queries import Queries as Queries

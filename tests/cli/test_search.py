@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import firstpage as fp
@@ -178,7 +179,7 @@ CALLS = [  # arguments, exit code, and what the command says
     (["features", "less.index", "queries.jsonl", "c.run", "-o", "x.npz"], 1,
      "c.run: a document is not in the index, such as 'd4'; add what is missing, or"),
     (["features", "shop.index", "queries.jsonl", "c.run", "--qrels", "shop.qrels", "-o", "x.npz"], 0,
-     "note: the features are --set short,values, since 3 queries are judged; with fewer than 100"),
+     "note: c.run: chose "),
     (["features", "shop.index", "queries.jsonl", "stray.run", "-o", "x.npz"], 1, "have no text, such"),
     (["candidates", "shop.index", "queries.jsonl", "--tune", "--qrels", "three.rel", "-o", "x.run"], 1,
      "3 fields instead of 4"),
@@ -218,6 +219,44 @@ def test_hostile_calls(
     assert message in result.stderr + result.stdout
     assert result.returncode == code
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.slow
+def test_the_command_chooses_as_python_does_and_the_model_searches(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    rows = [
+        {"id": f"d{i}", "title": " ".join(rng.choice(words, 3)), "text": " ".join(rng.choice(words, 9)),
+         "price": float(i)} for i in range(40)
+    ]  # fmt: skip
+    queries = [(f"q{i}", f"w{i} w{i + 1}") for i in range(8)]
+    Path("q.jsonl").write_text("".join(json.dumps({"id": q, "text": t}) + "\n" for q, t in queries))
+    index = fp.Index.from_documents(rows, "i", latent=0)
+    candidates = index.candidates(queries)
+    grades = {
+        q: {d: float(n % 3) for n, d in enumerate(row)} for q, row in candidates.to_dict().items()
+    }
+    fp.write_qrels(fp.Qrels.from_dict(grades), "g.qrels")
+    fp.write_run(candidates, "c.run")
+    printed = run("features", "i", "q.jsonl", "c.run", "--qrels", "g.qrels", "-o", "d.npz")
+    assert printed.stderr.count(" chose ") == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
+        computed = fp.TextFeatures(index).dataset(queries, candidates, fp.read_qrels("g.qrels"))
+        expected = fp.choose_features(computed)
+        written = fp.read("d.npz")
+        assert written.feature_names == expected.feature_names
+        assert written.recipe == expected.recipe
+        ranker = fp.ListNet().fit(written)
+        assert len(fp.Searcher(index, ranker).search("w1")) > 0
+    printed = run(
+        "features", "i", "q.jsonl", "c.run", "--qrels", "g.qrels", "--set", "all", "-o", "a.npz"
+    )
+    assert " chose " not in printed.stderr
+    assert fp.read("a.npz").n_features == computed.n_features
 
 
 def test_tuning_stores_only_what_is_better(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from firstpage.text.retrieval import BM25
     from firstpage.text.search import Searcher, SearchResults
 
-MANY_QUERIES = 100  # judged ones, from which all features are the default
 MAX_TITLE = 70  # characters of a document that a result shows
 
 query_options = options.combine(
@@ -217,7 +216,7 @@ def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
 )
 @click.option(
     "--set", "features", metavar="NAMES",
-    show_default="short if fewer than 100 queries are judged, else all",
+    show_default="all, or short,values if these rank --qrels as well",
     help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
 )  # fmt: skip
 @click.option(
@@ -246,6 +245,7 @@ def features_command(
     """
     from firstpage.data.formats.registry import check_output, write
     from firstpage.data.formats.trec import read_run
+    from firstpage.text.feature_choice import choose_features
     from firstpage.text.features import TextFeatures
     from firstpage.text.index import Index
 
@@ -255,11 +255,12 @@ def features_command(
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     run = read_run(candidates)
-    chosen = features or _feature_set(opened, run, judgments)
     with shared.progress_bar("embedding") if embed else nullcontext() as progress:
-        computed = TextFeatures(opened, chosen, own, embed=embed, progress=progress)
+        computed = TextFeatures(opened, features or "all", own, embed=embed, progress=progress)
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, run, judgments, progress=progress)
+    if features is None and judgments is not None:
+        data = choose_features(data)
     if qrels is None:
         shared.note(
             "without --qrels there are no labels: the data can be ranked, or trained on by "
@@ -267,19 +268,6 @@ def features_command(
         )
     write(data, output)
     print(f"wrote {data} to {output}", file=sys.stderr)
-
-
-def _feature_set(index: Index, run: Run, judgments: Qrels | None) -> str:
-    """Return the set of features: few queries do not determine the weights of all of them."""
-    judged = set() if judgments is None else set(judgments.queries) & set(run.queries)
-    if not judged or len(judged) >= MANY_QUERIES:
-        return "all"
-    chosen = "short,values" if index.schema.values else "short"
-    shared.note(
-        f"the features are --set {chosen}, since {len(judged)} queries are judged; with fewer than "
-        f"{MANY_QUERIES}, models of all features tend to be worse. --set chooses."
-    )
-    return chosen
 
 
 @documented_command(

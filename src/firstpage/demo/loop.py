@@ -64,6 +64,7 @@ from firstpage.rankers.explain import explain
 from firstpage.report.rankers import explanation_text
 from firstpage.report.results import means_table
 from firstpage.text.documents import read_documents
+from firstpage.text.feature_choice import choose_features
 from firstpage.text.features import TextFeatures
 from firstpage.text.index import Index
 from firstpage.text.search import Searcher
@@ -273,8 +274,8 @@ def _features(
 ) -> Dataset:  # fmt: skip
     """Compute the features of all candidates."""
     with _without_warnings():
-        features = TextFeatures(index)
-        written = features.dataset(collection.queries, candidates, labels.labels)
+        computed = TextFeatures(index).dataset(collection.queries, candidates, labels.labels)
+        written = choose_features(computed)
     write(written, folder / "features.npz")
     data = read_npz(folder / "features.npz")
     printer.note(f"{data.n_docs:,} candidates with {data.n_features} features")
@@ -366,7 +367,7 @@ def _learn(preferences: Path, measure: Path) -> tuple[str | Path, ...]:
 def _compute_features(folder: Folder, labels: Path, data: Path) -> tuple[str | Path, ...]:
     return (
         "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
-        "--qrels", labels, "--set", "all", "-o", data,
+        "--qrels", labels, "-o", data,
     )  # fmt: skip
 
 

@@ -401,7 +401,7 @@ class TextFeatures:
             and any(name.startswith("latent.") for name in recipe["features"])
         ):  # fmt: skip
             warnings.warn(latent_note(index.path, changes), FirstpageWarning, stacklevel=2)
-        own_names = {_own_name(text) for text in recipe["own"]}
+        own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]
         embed = stored and Embedding(index, stored["path"], stored["digest"], source)
@@ -523,10 +523,10 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
 
 def _own_feature(text: str) -> tuple[str, OwnFeature]:
     """Return the name and the function of `name=module:function`."""
-    return _own_name(text), imported(text.rpartition("=")[2], "function")
+    return own_name(text), imported(text.rpartition("=")[2], "function")
 
 
-def _own_name(text: str) -> str:
+def own_name(text: str) -> str:
     """Return the name of the feature `name=module:function` or `module:function`."""
     name, _, place = text.rpartition("=")
     return name or place.rpartition(":")[2]

@@ -53,7 +53,8 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     help="With --content truth, data or quepid: tool that is exported, if there are two.",
 )  # fmt: skip
 @click.option(
-    "--features", default="all", show_default=True, metavar="NAMES",
+    "--features", metavar="NAMES",
+    show_default="all, or short,values if these rank the labels as well",
     help="With --content data: features as in `firstpage features --set`.",
 )  # fmt: skip
 @click.option(
@@ -73,7 +74,7 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 @with_web
 def command(
     project: str, content: str, format_: str | None, name: str | None, tool: str | None,
-    features: str, index: Path | None, letor: Path | None, partial: bool, output: Path,
+    features: str | None, index: Path | None, letor: Path | None, partial: bool, output: Path,
 ) -> None:  # fmt: skip
     """Export the truth, data to train on, votes on pairs, the log or the report.
 
@@ -123,7 +124,8 @@ def _write(
 
 
 def _write_data(
-    tx: Tx, project: Project, tool: str | None, features: str, index: Path | None,
+    tx: Tx, project: Project, tool: str | None, features: str | None,
+    index: Path | None,
     letor: Path | None, output: Path, format_: str, partial: bool,
 ) -> None:  # fmt: skip
     """Write features and labels together."""

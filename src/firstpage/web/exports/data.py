@@ -11,6 +11,7 @@ from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor
 from firstpage.data.formats.trec import Run
 from firstpage.errors import DataError
+from firstpage.text.feature_choice import choose_features
 from firstpage.text.features import TextFeatures
 from firstpage.text.index import Index
 from firstpage.web.analysis.truth import QueryTruth, truths
@@ -66,12 +67,13 @@ def feature_source(
 
 
 def dataset(
-    tx: Tx, project: Project, source: FeatureSource, features: str = "all",
+    tx: Tx, project: Project, source: FeatureSource, features: str | None = None,
     tool: str | None = None, progress: Progress | None = None, partial: bool = False,
 ) -> tuple[Dataset, list[str]]:  # fmt: skip
     """Return the judged documents with features and labels, and notes on what is left out.
 
-    With `partial` unfinished queries have the labels of the answers so far.
+    With `partial` unfinished queries have the labels of the answers so far.  Features of an index
+    are chosen by these labels unless they are named.
     """
     check_tool(project, "data.parquet", tool)
     if (tool or project.tool) == "lists":
@@ -90,7 +92,7 @@ def dataset(
 
 
 def _index_data(
-    judged: Sequence[QueryTruth], index: Index, features: str, progress: Progress | None
+    judged: Sequence[QueryTruth], index: Index, features: str | None, progress: Progress | None
 ) -> tuple[Dataset, list[str]]:
     """Return features of an index; documents that it does not contain are left out."""
     known = index.forward.row_of
@@ -112,9 +114,10 @@ def _index_data(
     if not len(run):
         raise DataError(f"{index.path}: contains none of the judged documents; is it their index?")
     texts = [(t.query, t.text) for t in judged]
-    data = TextFeatures(index, features).dataset(texts, run, progress=progress)
+    data = TextFeatures(index, features or "all").dataset(texts, run, progress=progress)
     labels = [t.labels[key] for t in judged for key in documents[t.query]]
-    return data.with_labels(labels), notes
+    labeled = replace(data.with_labels(labels), source=str(index.path))
+    return labeled if features else choose_features(labeled), notes
 
 
 def _letor_data(judged: Sequence[QueryTruth], path: Path) -> tuple[Dataset, list[str]]:
