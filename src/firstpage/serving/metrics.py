@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as MEDIA_TYPE
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -18,7 +19,17 @@ from prometheus_client.registry import Collector
 from firstpage.serving.watched_model import WatchedModel
 
 __all__ = ["MEDIA_TYPE", "Metrics"]
+OTHER = "other"  # the route of static files and unknown addresses
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+class RouteSummary(NamedTuple):
+    """What was requested from a route: numbers of requests, and their mean time in seconds."""
+
+    route: str
+    requests: int
+    refused: int
+    seconds: float
 
 
 class Metrics(Collector):
@@ -54,6 +65,29 @@ class Metrics(Collector):
             yield InfoMetricFamily("firstpage_model", "The model in service.", labels)
             loaded = "Unix time at which the model was loaded."
             yield gauge("firstpage_model_since_seconds", loaded, model.since)
+
+    def routes(self) -> list[RouteSummary]:
+        """Return what was requested since the start by route, the most requested first.
+
+        Static files and unknown addresses are left out.
+        """
+        seconds, requests = "firstpage_request_seconds", "firstpage_requests_total"
+        counts: dict[str, dict[str, float]] = {}
+        for metric in (*self.requests.collect(), *self.seconds.collect()):
+            for sample in metric.samples:
+                values = counts.setdefault(sample.labels["route"], defaultdict(float))
+                values[sample.name] += sample.value
+                if sample.name == requests and sample.labels["status"] >= "400":
+                    values["refused"] += sample.value
+        summaries = [
+            RouteSummary(
+                route, int(values[requests]), int(values["refused"]),
+                values[f"{seconds}_sum"] / values[f"{seconds}_count"],
+            )
+            for route, values in counts.items()
+            if values[f"{seconds}_count"] and route != OTHER
+        ]  # fmt: skip
+        return sorted(summaries, key=lambda each: (-each.requests, each.route))
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

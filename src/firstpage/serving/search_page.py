@@ -15,6 +15,7 @@ from starlette.datastructures import QueryParams
 from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.markup import Child, Html, join, tag
+from firstpage.serving.page_frame import document, facts, search_box, sentence
 from firstpage.serving.searching import (
     DEPTH,
     ShownDocument,
@@ -27,7 +28,7 @@ from firstpage.serving.searching import (
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
-from firstpage.serving.watched_model import WatchedModel
+from firstpage.serving.watched_model import WatchedModel, printable
 from firstpage.transport.same_site import guest_csrf
 
 MAX_DEPTH = 50  # documents per side
@@ -36,19 +37,6 @@ MAX_VALUE = 2000  # characters of a field of a document
 MAX_FIELDS = 40
 REASON_HEADS = ("Feature", "Value", "Contribution")
 MODEL, FIRST_STAGE = "model", "first stage"
-BRAND = Html(
-    '<a class="brand" href="/" aria-label="Firstpage, home"><svg viewBox="0 0 24 24" '
-    'aria-hidden="true" focusable="false"><rect x="3" y="3" width="18" height="5" rx="1.5" '
-    'fill="var(--accent)"/><rect x="3" y="10" width="14" height="4" rx="1.5" fill="currentColor" '
-    'opacity=".55"/><rect x="3" y="16" width="9" height="4" rx="1.5" fill="currentColor" '
-    'opacity=".3"/></svg><span>Firstpage</span></a>'
-)
-THEME = Html(
-    '<button type="button" class="quiet icon" data-theme-toggle aria-label="Light or dark" '
-    'title="Light or dark"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" '
-    'focusable="false"><circle cx="12" cy="12" r="8" fill="none" stroke="currentColor" '
-    'stroke-width="2"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
-)
 DEFAULT_SIDES = (MODEL, FIRST_STAGE)
 NOTES = {
     "preference": "Your preference is stored. Thank you.",
@@ -57,7 +45,18 @@ NOTES = {
     "judged": "This query was stored for judging before.",
 }
 KEYS = (("/", "search"), ("j k", "next and previous"), ("h l", "other side"), ("Enter", "open"))
-LINKS = {"/about": "API", "/model": "Model", "/health": "Health", "/metrics": "Metrics"}
+
+
+HINTS = (
+    "A mark beside a document shows by how many ranks the model moved it.",
+    "“Why this rank” lists the features that contribute most to the score.",
+    "The address of a result page can be shared; add &depth=20 for 20 documents per side.",
+)
+ASKED = (
+    "Which side is the model's is hidden until you have said which page is better.",
+    "“Judge these” stores the query and its first documents for judging.",
+    HINTS[-1],
+)
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def read_page_query(
             limits.check_text(text)
             check_encodable(text)
         except Refusal as refusal:
-            return replace(query, text=text[: limits.text]), _sentence(refusal.detail)
+            return replace(query, text=text[: limits.text]), sentence(refusal.detail)
     return query, None
 
 
@@ -278,41 +277,44 @@ class SearchPage:
             ]
         else:
             content = self._compared(comparison)
-        return document(title, self.static, self._search_box(), [*notes, *content])
-
-    def _search_box(self) -> Html:
-        return tag(
-            "form",
-            tag("label", "Search", for_="q", class_="sr"),
-            tag("input", type="search", id="q", name="q", value=self.query.text, dir="auto",
-                placeholder="Search", autocomplete="off", spellcheck="false",
-                autofocus=not self.query.text),
-            tag("input", type="hidden", name="depth", value=self.query.depth)
-            if self.query.depth != DEPTH else None,
-            tag("button", "Search", class_="main"),
-            action="/", method="get", role="search", class_="search",
-        )  # fmt: skip
+        depth = None if self.query.depth == DEPTH else self.query.depth
+        box = search_box(self.query.text, depth, focus=not self.query.text)
+        return document(title, self.static, [*notes, *content], box)
 
     def _welcome(self, texts: ServedIndex) -> Html:
+        """Return what can be searched, some queries to begin with, and how to search."""
         index, model = texts.index, self.model.model
+        fields = ", ".join(displayed(name, MAX_ID).text for name in index.schema.analyzers)
+        examples = [
+            tag("a", tag("bdi", text), href=PageQuery(text).address, class_="button")
+            for text in texts.titles
+        ]
         return tag(
             "div",
             tag("h1", "Search and compare"),
-            tag(
-                "p",
-                f"{len(index):,} documents. The first stage is {texts.scoring}; its best "
-                f"{texts.candidates} documents are ranked by {model.ranker} "
-                f"({model.n_features} features).",
-                class_="lead-in",
-            ),
-            class_="page reading",
-        )
+            tag("p", "Type what you look for. The page shows two rankings of the documents found: "
+                "that of the model, and that of the first stage.", class_="lead-in"),
+            [tag("h2", "Try the words of a document"), tag("p", examples, class_="row")]
+            if examples else None,
+            tag("h2", "What is searched"),
+            facts([
+                ("Index", [tag("bdi", printable(index.path.name)), f": {len(index):,} documents"]),
+                ("Fields", fields),
+                ("First stage", f"{texts.scoring} finds up to {texts.candidates:,} documents"),
+                ("Model", [tag("bdi", self.watched.name),
+                           f": {model.ranker} ranks them by {model.n_features:,} features"]),
+            ]),
+            tag("h2", "How it works"),
+            tag("ul", [tag("li", text) for text in (HINTS if self.visitor is None else ASKED)]),
+            _keys(),
+            class_="page reading welcome",
+        )  # fmt: skip
 
     def _heading(self) -> Html:
         return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
 
     def _compared(self, comparison: Comparison) -> list[Child]:
-        shown = len(comparison.model)
+        shown, note = len(comparison.model), NOTES.get(self.query.note) if self.visitor else None
         ids = {d.document.id for d in comparison.first_stage}
         new = sum(d.document.id not in ids for d in comparison.model)
         moved = sum(d.rank != d.other_rank for d in comparison.model)
@@ -327,9 +329,10 @@ class SearchPage:
         return [
             self._heading(),
             tag("p", summary, class_="soft", role="status"),
-            self._questions(comparison),
+            tag("p", note, class_="note good", role="status") if note else None,
             *self._columns(comparison),
             _keys(),
+            self._questions(comparison),
         ]
 
     @property
@@ -360,7 +363,6 @@ class SearchPage:
         visitor, query = self.visitor, self.query
         if visitor is None:
             return None
-        note = NOTES.get(query.note)
         hidden: dict[str, str | int] = {"csrf": visitor.csrf, "q": query.text, "depth": query.depth}
         shown = comparison.digest(visitor.sides(query.text))
         if comparison.is_same:
@@ -384,8 +386,8 @@ class SearchPage:
         judge = _form("/judge", {**hidden, **names}, [tag("button", "Judge these")])
         return tag(
             "section",
-            tag("p", note, class_="note good", role="status") if note else None,
-            tag("div", question, judge, class_="row"),
+            question,
+            judge,
             class_="card ask", aria_label="Feedback",
         )  # fmt: skip
 
@@ -520,39 +522,3 @@ def _ellipsis() -> Html:
 def _keys() -> Html:
     words = [[tag("kbd", key), f" {text}  "] for key, text in KEYS]
     return tag("p", words, class_="soft keys", aria_label="Keyboard")
-
-
-def _sentence(detail: str) -> str:
-    return detail[:1].upper() + detail[1:]
-
-
-def error_document(detail: str, static: str) -> str:
-    """Return a page that says why a form was refused."""
-    back = tag("p", tag("a", "Back to the search", href="/"))
-    text = tag("p", _sentence(detail), class_="note wrong")
-    return document("Not stored - Firstpage", static, None, [tag("h1", "Not stored"), text, back])
-
-
-def document(title: str, static: str, box: Html | None, content: Sequence[Child]) -> str:
-    """Return an HTML document in the look of the application."""
-    links = [tag("a", text, href=path) for path, text in LINKS.items()]
-    head = tag(
-        "head",
-        Html('<meta charset="utf-8">'),
-        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Html('<meta name="color-scheme" content="light dark">'),
-        tag("title", title),
-        tag("link", rel="icon", href=f"{static}/icon.svg", type="image/svg+xml"),
-        tag("script", src=f"{static}/theme.js"),
-        tag("link", rel="stylesheet", href=f"{static}/base.css"),
-        tag("link", rel="stylesheet", href=f"{static}/search.css"),
-        tag("script", src=f"{static}/search.js", type="module"),
-    )
-    body = tag(
-        "body",
-        tag("a", "Skip to content", href="#main", class_="skip"),
-        tag("header", BRAND, box, tag("div", THEME, class_="top-end"), class_="top"),
-        tag("main", *content, id="main", class_="page wide", tabindex="-1"),
-        tag("footer", links, class_="foot soft"),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

@@ -13,7 +13,7 @@ import numpy as np
 
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.model_files import Model
-from firstpage.serving.snippets import WordTerms
+from firstpage.serving.snippets import WordTerms, displayed
 from firstpage.text.features import TextFeatures
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
@@ -23,8 +23,9 @@ from firstpage.text.search import CANDIDATES
 from firstpage.types import Array, Floats, Ints
 
 SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service
-SAMPLE_TERMS = 3  # of each of these searches
+SAMPLE_WORDS = 4  # of each of these searches
 MAX_SAMPLE = 200  # characters of a document that are read for them
+MAX_TITLE = 60  # characters of a search
 
 
 @dataclass(frozen=True)
@@ -122,18 +123,24 @@ class ServedIndex:
         """Return the features of candidates."""
         return self.features.compute(query, rows, self.matcher)
 
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """The first words of some documents: of their titles, or of their first text."""
+        index = self.index
+        rows = np.unique(np.linspace(0, len(index) - 1, SAMPLE_DOCUMENTS).astype(np.int64))
+        fields = [self.title_field] if self.title_field else list(index.schema.analyzers)
+        texts = []
+        for source in index.engine.sources(rows.tolist()):
+            value = next((source[field] for field in fields if field in source), "")
+            words = displayed(value, MAX_SAMPLE).text.split()[:SAMPLE_WORDS]
+            texts.append(displayed(" ".join(words), MAX_TITLE).text)
+        return tuple(dict.fromkeys(text for text in texts if text))
+
     def sample_features(self) -> Iterator[Array]:
         """Yield the features of candidates for common terms and for words of some documents."""
-        forward, index = self.index.forward, self.index
-        common = np.argsort(-forward.df[-1], kind="stable")[:SAMPLE_TERMS]
-        texts = [" ".join(forward.terms.terms[term] for term in common.tolist())]
-        rows = np.unique(np.linspace(0, len(index) - 1, SAMPLE_DOCUMENTS).astype(np.int64))
-        for source in index.engine.sources(rows.tolist()):
-            first = next(
-                (str(source[field]) for field in index.schema.analyzers if field in source), ""
-            )
-            texts.append(" ".join(first[:MAX_SAMPLE].split()[:SAMPLE_TERMS]))
-        for text in texts:
+        forward = self.index.forward
+        common = np.argsort(-forward.df[-1], kind="stable")[:SAMPLE_WORDS]
+        for text in (" ".join(forward.terms.terms[t] for t in common.tolist()), *self.titles):
             candidates, _, query = self.retrieve(text)
             if len(candidates):
                 yield self.compute(query, candidates)

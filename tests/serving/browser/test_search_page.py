@@ -36,6 +36,45 @@ def test_search_and_permalink(live: LivePage) -> None:
     assert again.locator("main").inner_text() == page.locator("main").inner_text()
 
 
+def test_the_first_page_says_what_can_be_searched(live: LivePage) -> None:
+    page = live.open("/", **PHONE)
+    text = page.locator("main").inner_text()
+    for part in ("shop.index: 77 documents", "title, text", "BM25(k1=1.2, b=0.75)", "18 features"):
+        assert part in text
+    example = page.locator(".welcome .button").first
+    words = example.inner_text()
+    example.click()
+    expect(page.locator("h1")).to_have_text(f"Results for {words}")
+    assert page.locator(".result").count() > 0
+
+
+def test_about_has_the_look_of_the_search(live: LivePage) -> None:
+    for options in ({}, PHONE):
+        page = live.open("/about", **options)
+        expect(page.locator("#q")).to_be_visible()
+        expect(page.locator("main")).to_contain_text("shop.index: 77 documents")
+        expect(page.locator("pre").first).to_contain_text("/search?q=Shoes+for+the+winter")
+        expect(page.locator("details pre")).not_to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect_accessible(page)
+        page.keyboard.press("/")
+        expect(page.locator("#q")).to_be_focused()
+
+
+def test_results_come_before_the_question_on_a_phone(asking: LivePage) -> None:
+    page = asking.open(
+        "/?q=red+shoes&depth=5", **{**PHONE, "viewport": {"width": 390, "height": 844}}
+    )
+    for element in ("#r0-1", ".ask button[value=left]"):
+        expect(page.locator(element)).to_be_in_viewport(ratio=1)
+    result, question = (page.locator(each).bounding_box() for each in ("#r0-1", ".ask"))
+    assert result is not None
+    assert question is not None
+    assert result["y"] + result["height"] <= question["y"]
+    assert question["height"] < 120
+    expect_accessible(page)
+
+
 def test_moves_are_marked_on_both_sides(live: LivePage) -> None:
     page = live.open("/?q=red+shoes&depth=20")
     for side, other in ((0, 1), (1, 0)):

@@ -34,7 +34,7 @@ function open() {
 }
 
 const KEYS = {
-  "/": () => (box.focus(), box.select(), true),
+  "/": () => Boolean(box) && (box.focus(), box.select(), true),
   j: () => select(place.side, place.row + 1),
   ArrowDown: () => select(place.side, place.row + 1),
   k: () => select(place.side, place.row - 1),
