@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, Route, expect
 
-from firstpage.web.store import logins
+from firstpage.web.store import logins, tasks
 from firstpage.web.store.texts import DocumentRecord, QueryRecord
 from tests.web.browser.actions import answer, ready, shown
 from tests.web.browser.live import Live
@@ -246,6 +246,69 @@ def test_a_refused_answer_of_a_closed_tab_is_reported_on_any_page(live: Live) ->
     reopened.goto(f"{live.url}/p/books")
     expect(reopened.get_by_role("alert")).to_contain_text("from an earlier visit was not saved")
     assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
+
+
+def test_returning_a_query_without_a_connection_says_so(live: Live) -> None:
+    page, task = open_judging_page(live)
+    go_offline(page)
+    for _ in range(2):
+        page.keyboard.press("s")
+        page.get_by_role("button", name="Return the whole query").click()
+        expect(page.locator("#notice")).to_contain_text("The query was not returned")
+    page.context.set_offline(False)
+    answer(page, "ArrowLeft")
+    assert [row["event"]["outcome"] for row in live.logged(task)] == [1]
+
+
+def test_returning_a_query_after_the_session_ended_says_so(live: Live) -> None:
+    page, task = open_judging_page(live)
+    person = live.person("ada")
+    with live.store.write() as tx:
+        logins.end_all(tx, person.id)
+    page.keyboard.press("s")
+    page.get_by_role("button", name="Return the whole query").click()
+    expect(page.locator("#notice")).to_contain_text("your last action was not saved")
+    expect(page.get_by_role("link", name="sign in, then repeat it")).to_be_visible()
+    with live.store.read() as tx:
+        assert tasks.get(tx, task).state == "open"
+
+
+def test_a_changed_answer_is_recorded_once_if_the_response_is_lost(live: Live) -> None:
+    page, task = open_judging_page(live)
+    answer(page, "ArrowLeft")
+    page.goto(f"{live.url}/tasks/{task}/judgments")
+    dropped = []
+
+    def drop(route: Route) -> None:
+        if dropped:
+            route.continue_()
+        else:
+            dropped.append(route.fetch().status)
+            route.abort()
+
+    page.route("**/revise", drop)
+    with page.expect_navigation():
+        page.get_by_label("Answer 1", exact=True).select_option("-1")
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert dropped == [200]
+    events = [row["event"]["event"] for row in live.logged(task)]
+    assert events == ["judged", "revised"]
+
+
+def test_a_change_without_a_connection_is_sent_later(live: Live) -> None:
+    """Also from another page, which says that it waits."""
+    page, task = open_judging_page(live)
+    answer(page, "ArrowLeft")
+    page.goto(f"{live.url}/tasks/{task}/judgments")
+    page.route("**/revise", lambda route: route.abort())
+    page.get_by_label("Answer 1", exact=True).select_option("-1")
+    expect(page.locator("#save-status")).to_contain_text("Not saved yet")
+    page.goto(f"{live.url}/p/books")
+    expect(page.get_by_text("will be sent automatically")).to_be_visible()
+    page.unroute("**/revise")
+    page.wait_for_function("() => !Object.keys(localStorage).some(k => k.includes('outbox'))")
+    expect(page.get_by_text("will be sent automatically")).to_have_count(0)
+    assert [row["event"]["event"] for row in live.logged(task)] == ["judged", "revised"]
 
 
 def test_signing_out_while_judging_keeps_the_answer(live: Live) -> None:

@@ -163,7 +163,7 @@ def test_after_two_lists_comes_the_next_query(live: Live) -> None:
     for key in "543":
         answer(page, key)
     expect(page.get_by_role("heading", name="This query is done")).to_be_visible()
-    expect(page.get_by_text("0 of your queries are still open")).to_be_visible()
+    expect(page.get_by_text("You have no more open queries")).to_be_visible()
     assert sum(url.endswith("/done") for url in visited) == 1
     outcomes = [[row["event"].get("outcome") for row in live.logged(task)] for task in tasks]
     assert outcomes == [[2, None, -2], [-1], [0]]

@@ -49,7 +49,7 @@ def test_lists_with_active_choice_by_keyboard(live: Live) -> None:
     )
     assert "grade" not in inside
     judge_by_keyboard(page, grades)
-    assert "0 of your queries are still open" in page.inner_text("main")
+    assert "You have no more open queries" in page.inner_text("main")
     with live.store.read() as tx:
         own_tasks = tasks.of_person(tx, project, live.person("ada").id)
     assert {(t.state, t.judgments) for t in own_tasks} == {("done", 1)}

@@ -10,7 +10,7 @@ import pytest
 from firstpage.web.pages import rendering
 from firstpage.web.pages.rendering import local_path
 from firstpage.web.pages.setup import percentage, slug_of
-from firstpage.web.store import invitations, projects
+from firstpage.web.store import invitations, logins, projects
 from tests.web.site import PASSWORD, Client, Site
 
 LEAD = (
@@ -119,6 +119,25 @@ def test_sign_in_redirects_to_local_pages_only(site: Site) -> None:
         form = {"csrf": token(client), "login": "ada", "password": PASSWORD, "next": target}
         response = client.post("/login", data=form, follow_redirects=False)
         assert (response.status_code, response.headers["location"]) == (303, expected)
+
+
+@pytest.mark.slow
+def test_a_form_sent_after_the_session_ended_says_that_nothing_was_saved(site: Site) -> None:
+    site.project()
+    client, lena = site.client("lena"), site.person("lena")
+    form = {"csrf": token(client, "/p/books/setup"), "title": "New", "guidelines": "text"}
+    with site.store.write() as tx:
+        logins.end_all(tx, lena.id)
+    page = {"referer": "http://testserver/p/books/setup?note=saved"}
+    reply = client.post("/p/books/setup", data=form, headers=page, follow_redirects=False)
+    assert reply.status_code == 303
+    assert reply.headers["location"] == "/login?next=/p/books/setup&note=expired"
+    assert "nothing was saved" in client.get(reply.headers["location"]).text
+    for foreign in ("https://evil.example//evil.example", "", "javascript:x"):
+        reply = client.post(
+            "/p/books/setup", data=form, headers={"referer": foreign}, follow_redirects=False
+        )
+        assert reply.headers["location"] == "/login?next=/&note=expired"
 
 
 @pytest.mark.parametrize(

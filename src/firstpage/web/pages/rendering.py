@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -59,6 +59,7 @@ NOTES = {
     "trained": "Well done: you passed the practice. Now start with the real queries.",
     "toured": "That was the tour. On every question, ? shows the keys and G the guidelines.",
     "out": "You are signed out.",
+    "expired": "You were signed out, so nothing was saved. Sign in, then send it again.",
     "switched": "Switched; the answers so far are kept.",
     "archived": "The project is archived; it can be restored.",
     "restored": "The project is restored; open it to continue.",
@@ -120,7 +121,7 @@ def render(
         "project": member.project if member else None,
         "links": navigation(member) if member else [],
         "note": NOTES.get(request.query_params.get("note", "")),
-        "note_kind": "good",
+        "note_kind": "warn" if request.query_params.get("note") == "expired" else "good",
         "problem": None,
     }
     page = templates().get_template(name).render({**shared, **context})
@@ -208,10 +209,17 @@ class PageRoute(AdmissionRoute):
 def error_page(request: Request, status: int, detail: str) -> Response:
     """Return the page of an error, or a redirect to the sign-in page."""
     if status == 401:
-        path = request.url.path if request.method in ("GET", "HEAD") else "/"
-        return RedirectResponse(f"/login?next={quote(path)}", status_code=303)
+        return RedirectResponse(_login_path(request), status_code=303)
     title = TITLES.get(status, "Something went wrong")
     return render(request, "error.html", status=status, title=title, detail=sentence(detail))
+
+
+def _login_path(request: Request) -> str:
+    """Return the address to sign in and then return to the page; a form that was sent is lost."""
+    if request.method in ("GET", "HEAD"):
+        return f"/login?next={quote(request.url.path)}"
+    page = local_path(urlsplit(request.headers.get("referer", "")).path)
+    return f"/login?next={quote(page)}&note=expired"
 
 
 def sentence(error: object) -> str:

@@ -168,21 +168,39 @@ async function send(item, done, side = null) {
   }
 }
 
+function isSignedOut(error) {
+  return error.status === 401 || error.status === 403;
+}
+
+function signedOut() {
+  const address = `/login?next=${encodeURIComponent(location.pathname)}`;
+  const saved = pending().length > 0;
+  view.status(saved ? "Not saved yet" : "Not saved", "late");
+  if (saved) view.notice("You were signed out. Your last action is saved in this browser:", [address, "sign in to send it."]);
+  else view.notice("You were signed out, and your last action was not saved:", [address, "sign in, then repeat it."]);
+}
+
 /** Shows why the server refused a request, and the current state. */
 async function refused(error) {
   view.chosen(null);
-  if (error.status === 401 || error.status === 403) {
-    const back = encodeURIComponent(location.pathname);
-    view.status("Not saved yet", "late");
-    view.notice("You were signed out. Your answer is saved in this browser:", [`/login?next=${back}`, "sign in to send it."]);
-    return;
-  }
+  if (isSignedOut(error)) return signedOut();
   const before = state;
-  await open(error.body?.state ?? (await get(`${page.api}?contents=true`)));
+  const current = error.body?.state ?? (await get(`${page.api}?contents=true`).catch(() => null));
+  if (!current) return view.notice(`${error.message} Reload the page to continue.`);
+  await open(current);
   view.status("");
   const unsent = comments.same(before, state) ? "" : comments.of(before);
   const reason = error.status === 422 ? `Not saved: reload the page, then answer again. (${error.message})` : error.message;
   view.notice(unsent ? `${reason} Your comment on the previous question was not sent: “${unsent}”` : reason);
+}
+
+/** Shows the open question as it was: a request that is not repeated had no answer. */
+function unanswered(message) {
+  busy = false;
+  view.enable(true, state.can_undo || Boolean(page.previous));
+  view.status("");
+  view.notice(`No connection. ${message} Try again when you are online.`);
+  timer.start();
 }
 
 function documentId(url) {
@@ -238,6 +256,8 @@ async function undoPrevious() {
     await deliver(entry(page.previous, `${api}/undo`, { seq, key: uniqueKey() }), showRetry);
     location.assign(`/tasks/${page.previous}?undone`);
   } catch (error) {
+    if (!(error instanceof Refused)) return unanswered("Nothing was undone.");
+    if (isSignedOut(error)) return signedOut();
     await open(await get(page.api));
     view.notice(`Nothing was undone. ${error.message}`);
   }
@@ -261,6 +281,7 @@ const actions = {
       await post(`${page.api}/skip`, { reason: choice.reason });
       location.assign(page.back);
     } catch (error) {
+      if (!(error instanceof Refused)) return unanswered("The query was not returned.");
       await refused(error);
     }
   },
@@ -372,7 +393,7 @@ async function start() {
       view.status("Sending saved answers…");
       await deliver(item, showRetry);
     } catch (error) {
-      if (error.status === 401 || error.status === 403) return refused(error);
+      if (isSignedOut(error)) return signedOut();
       outboxError = error.message;
     }
   }

@@ -89,19 +89,35 @@ document.addEventListener("submit", (event) => {
   if (!event.defaultPrevented) sendOnce(form, button, event);
 });
 window.addEventListener("pageshow", forgetSent);
-sideButtons();
-dropZones();
+
 /** Shows that an answer of an earlier visit was refused.  If nobody is signed in, it stays stored. */
 function showRefused(error) {
   if (error.status === 401 || error.status === 403) return;
-  const note = document.createElement("p");
-  note.className = "note warn";
-  note.setAttribute("role", "alert");
-  note.textContent = `An answer from an earlier visit was not saved. ${error.message}`;
-  document.querySelector("#main").prepend(note);
+  addNote("alert").textContent = `An answer from an earlier visit was not saved. ${error.message}`;
 }
 
-// The judging page sends its own unsent answers; other pages send them in the background.
-if (!document.querySelector("[data-judge]")) {
-  for (const item of pending()) deliver(item).catch(showRefused);
+function addNote(role) {
+  const note = document.createElement("p");
+  note.className = "note warn";
+  note.setAttribute("role", role);
+  document.querySelector("#main").prepend(note);
+  return note;
 }
+
+/** Sends what earlier visits could not send, and says so if it has to wait. */
+async function sendPending() {
+  let note = null;
+  const wait = () => {
+    note ??= addNote("status");
+    note.textContent = "No connection. Answers from an earlier visit are saved in this browser and will be sent automatically.";
+  };
+  const send = (item) => deliver(item, wait).then(() => true, showRefused);
+  const sent = await Promise.all(pending().map(send));
+  note?.remove();
+  if (sent.includes(true) && document.querySelector("[data-revise]")) location.reload(); // it shows older answers
+}
+
+sideButtons();
+dropZones();
+// The judging page sends its own unsent answers; other pages send them in the background.
+if (!document.querySelector("[data-judge]")) sendPending();
