@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.rankers.sharded.data import check_trees
 from firstpage.rankers.trees.growth import Gradients, Randomness
 from firstpage.scorers.registry import scorer
@@ -119,7 +119,8 @@ def test_the_best_number_of_trees_is_that_of_the_average() -> None:
 def test_the_default_patience_counts_trees(forests: int, iterations: int) -> None:
     equal = fp.Dataset.from_arrays(-X, np.zeros(len(X)), QID)  # no ranking of it is better
     text = f"trees(count=100, leaves=4, min_docs=5, forests={forests})"
-    fitted = fp.ListNet(scorer=text).fit(X, Y, qid=QID, valid=equal)
+    with pytest.warns(FirstpageWarning, match="they choose no number of iterations"):
+        fitted = fp.ListNet(scorer=text).fit(X, Y, qid=QID, valid=equal)
     assert fitted.n_iter_ == 1 + iterations
 
 
