@@ -104,8 +104,13 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     np.testing.assert_array_equal(data.X, expected.X)
     done(run("train", "ListNet", "data.parquet", "-o", "model.json"))
     assert fp.Searcher(shop, fp.load("model.json")).search("coat", depth=1).ids
-    result = done(run(*words, "--index", "shop.index", "-o", "all.npz"))
+    result = done(run(*words, "--index", "shop.index", "--features", "all", "-o", "all.npz"))
     assert fp.read("all.npz").n_features > data.n_features
+    result = done(run(*words, "-o", "chosen.npz"))
+    assert (
+        f"note: shop.index: chose {data.n_features} features (short, values) of " in result.stderr
+    )
+    assert fp.read("chosen.npz").feature_names == data.feature_names
 
 
 def by_query(data: fp.Dataset) -> dict[str, list[str]]:

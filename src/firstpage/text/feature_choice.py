@@ -60,7 +60,7 @@ def choose_features(data: Dataset) -> Dataset:
     ...     index = fp.Index.from_documents(rows, os.path.join(folder, "shop.index"))
     ...     data = fp.TextFeatures(index).dataset(queries, index.candidates(queries), qrels)
     ...     print(data.n_features, fp.choose_features(data).n_features)
-    51 9
+    56 13
     """
     columns = _short_columns(data)
     if len(columns) == data.n_features:
