@@ -396,13 +396,21 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
 
 def test_crossval_writes_the_test_rankings(files: Path, run) -> None:
     result = run(
-        "crossval", "test.txt", "ListNet", "ListMLE(k=5)", "--folds", 3, "--write-runs", "runs"
+        "crossval",
+        "test.txt",
+        "ListNet",
+        "ListMLE(k=5, l2=1)",
+        "--folds",
+        3,
+        "--write-runs",
+        "runs",
     )
     assert result.returncode == 0, result.stderr
     assert "wrote 2 runs to runs" in result.stderr
     test = fp.read_letor("test.txt")
-    for name in ("listnet", "listmle-k-5"):
+    for name, tag in (("listnet", "ListNet"), ("listmle-k-5-l2-1", "ListMLE(k=5,l2=1)")):
         ranked = fp.read_run(f"runs/{name}.run")
+        assert ranked.name == tag
         assert set(ranked.queries) == set(test.queries)  # each by the model of another fold
         assert len(ranked.docids) == test.n_docs
 

@@ -94,7 +94,7 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 @options.output(
     "run", "scores", show_default="standard output", help="Write the ranking to this file."
 )
-@click.option("--tag", metavar="NAME", show_default="the method's name", help="Tag of the run.")
+@options.tag("the method's name")
 @options.as_json
 def command(
     output: Path | None, as_json: bool, data: Path | None, runs: tuple[Path, ...], **settings: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -208,7 +209,8 @@ def _write_runs(results: CrossValidation, files: Mapping[str, str], folder: Path
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        write_run(results.runs[name], folder / file)
+        tag = "".join(name.split())  # ListMLE(k=5, l2=0.1) has a blank, which tags cannot have
+        write_run(replace(results.runs[name], name=tag), folder / file)
     print(f"wrote {len(files)} runs to {folder}", file=sys.stderr)
 
 

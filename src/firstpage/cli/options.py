@@ -28,6 +28,7 @@ OptionDecorator = Callable[[Any], Any]
 FILE = InputFile()
 FOLDER = InputFile("folder")
 SHARD_FOLDER = "a folder of shards (`firstpage shard`)"
+MAX_TAG = 100  # characters of the tag of a run
 REPORT_FORMATS = "text, json, csv, markdown, latex or html."
 
 
@@ -146,6 +147,22 @@ def integer(
     """Return an option for an integer that is at least `minimum`."""
     attributes = {"metavar": "N", "show_default": default is not None, **attributes}
     return click.option(*names, type=click.IntRange(minimum), default=default, **attributes)
+
+
+def _checked_tag(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return a tag that every reader of TREC files takes as one field; refuse others."""
+    if value is None or (value.isprintable() and " " not in value and 0 < len(value) <= MAX_TAG):
+        return value
+    raise click.BadParameter(
+        f"{value[:MAX_TAG]!r} is not a tag: a tag has 1 to {MAX_TAG} characters and no blanks."
+    )
+
+
+def tag(default: str) -> OptionDecorator:
+    """Return the option for the tag of the run that a command writes."""
+    return click.option(
+        "--tag", callback=_checked_tag, metavar="NAME", show_default=default, help="Tag of the run."
+    )
 
 
 def output(*formats: str, **attributes: Any) -> OptionDecorator:

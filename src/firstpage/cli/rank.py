@@ -24,7 +24,7 @@ from firstpage.cli.help import documented_command
     show_default="by the suffix of -o",
     help="Write a run in TREC format, which needs document ids.",
 )
-@click.option("--tag", metavar="NAME", show_default="the ranker's name", help="Tag of the run.")
+@options.tag("the ranker's name")
 @options.pad
 @options.engine
 def command(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +88,11 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
     "for `crossval` with as many folds and the same seed; nothing is stored.",
 )  # fmt: skip
 @options.seed
+@options.tag("bm25")
 def candidates_command(
     index: Path, queries: Path, query_format: str | None, ordinal: bool, output: Path, depth: int,
     k1: float | None, b: float | None, weights: tuple[str, ...], tune: bool, qrels: Path | None,
-    folds: int | None, seed: int,
+    folds: int | None, seed: int, tag: str | None,
 ) -> None:  # fmt: skip
     """Retrieve the candidates of queries.
 
@@ -118,6 +120,8 @@ def candidates_command(
             scoring = _scoring(opened, k1, b, weights)
         with shared.progress_bar("candidates") as progress:
             run = opened.candidates(typed, depth, scoring, progress)
+    if tag is not None:
+        run = replace(run, name=tag)
     write_run(run, output)
     print(f"wrote {run} to {output}", file=sys.stderr)
 
