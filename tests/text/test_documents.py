@@ -6,6 +6,7 @@ import datetime
 import gzip
 import json
 import lzma
+import re
 import tracemalloc
 import warnings
 from decimal import Decimal
@@ -517,18 +518,21 @@ def test_folder(tmp_path: Path) -> None:
             "d.txt.gz": gzip.compress(b"\xef\xbb\xbfdee"), "e.txt": "",
         },
     )  # fmt: skip
-    found = list(read_documents([folder]))
+    empty = f"{folder}: 1 of 6 files is empty, and found by no search: e.txt."
+    with pytest.warns(FirstpageWarning, match=re.escape(empty)):
+        found = list(read_documents([folder]))
     assert {document.id: document.values for document in found} == {
         "a-b/c.HTML": {"text": "c"},
         "a.htm": {"title": "A", "text": "page"},
-        "a/z.md": {"text": "# zed"},
+        "a/z.md": {"title": "zed"},
         "b.txt": {"text": "bee"},
         "d.txt.gz": {"text": "dee"},
         "e.txt": {},
     }
     assert [document.id for document in found] == sorted(document.id for document in found)
     assert found[0].location == str(folder / "a-b/c.HTML")
-    assert list(read_documents([folder], format="folder")) == found
+    with pytest.warns(FirstpageWarning, match=re.escape(empty)):
+        assert list(read_documents([folder], format="folder")) == found
 
 
 def test_other_files_of_a_folder_are_counted(tmp_path: Path) -> None:
@@ -538,17 +542,15 @@ def test_other_files_of_a_folder_are_counted(tmp_path: Path) -> None:
     with pytest.warns(FirstpageWarning) as caught:
         assert [document.id for document in read_documents([folder])] == ["a.txt"]
     assert [str(warning.message) for warning in caught] == [
-        f"{folder}: 4 files are not read; documents are .txt, .md, .html, .htm files."
+        f"{folder}: 4 files are not read; documents are .txt, .md, .markdown, .html, .htm files."
     ]
 
 
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({"a.txt": b"ok\n\xff\n"}, {}, "d/a.txt:2: is not UTF-8 text"),
-        ({"a.txt": bytes(range(256))}, {}, "d/a.txt:2: is not UTF-8 text"),
         ({"a.txt.gz": gzip.compress(b"abc")[:-3]}, {}, "d/a.txt.gz: the .gz file is damaged"),
-        ({"a.pdf": b""}, {}, "d: contains no .txt, .md, .html, .htm files"),
+        ({"a.pdf": b""}, {}, "d: contains no .txt, .md, .markdown, .html"),
         ({"a.txt": b"x"}, {"id_field": "x"}, "d: the id of a file in a folder is its path"),
         ({"a.txt": b"x"}, {"format": "trec"}, "d: is a folder; name the trec files in it"),
         ({"a\tb.txt": b"x"}, {}, "d/a\tb.txt: the id contains the character '\\t'"),
@@ -562,6 +564,31 @@ def test_refused_folders(
     with pytest.raises(DataError) as caught:
         list(read_documents([folder], **options))
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(message)
+
+
+def test_encodings_of_a_folder(tmp_path: Path) -> None:
+    folder = folder_of(
+        tmp_path / "d",
+        {
+            "bytes.txt": bytes(range(256)), "euro.html": "<p>5 €".encode("cp1252"),
+            "greek.html": "<meta charset=iso-8859-7>λ".encode("iso-8859-7"), "latin.md": b"# caf\xe9",
+            "mark.txt": "\ufeffdé".encode(), "mixed.txt": b"\xff\xc3\xa9", "new.txt": "né",
+            "sixteen.txt": "dé".encode("utf-16"), "sixty.txt": "\ufeffdé".encode("utf-16-be"),
+            "utf32.txt": "dé".encode("utf-32"),
+        },
+    )  # fmt: skip
+    with pytest.warns(FirstpageWarning) as caught:
+        values = {document.id: document.values for document in read_documents([folder])}
+    assert values.pop("latin.md") == {"title": "café"}
+    assert {name: value["text"] for name, value in values.items()} == {
+        "euro.html": "5 €", "greek.html": "λ", "mark.txt": "dé", "mixed.txt": "ÿÃ©", "new.txt": "né",
+        "sixteen.txt": "dé", "sixty.txt": "dé", "utf32.txt": "dé",
+    }  # fmt: skip
+    assert [str(warning.message) for warning in caught] == [
+        f"{folder}: 1 of 10 files is left out, since NUL bytes are not text: bytes.txt.",
+        f"{folder}: 3 of 10 files are not UTF-8, and read as Windows-1252: euro.html, latin.md, "
+        "mixed.txt.",
+    ]
 
 
 def test_a_long_file_of_a_folder_is_refused(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.errors import DataError, FirstpageWarning
 from firstpage.text.documents import read_documents
 from firstpage.text.html_pages import page_values
 
@@ -78,10 +78,14 @@ def test_declared_encodings(name: str, tmp_path: Path) -> None:
         assert str(document.values["text"]).endswith("é")
 
 
-def test_pages_of_unknown_encodings_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_bytes(b"<meta charset=idna>\n\xe9")
-    with pytest.raises(DataError, match=r"a\.html:2: is not UTF-8 text"):
-        list(read_documents([tmp_path]))
+@pytest.mark.parametrize("declared", ["idna", "utf-8", "no-such", "utf-16", "hex"])
+def test_pages_of_unknown_encodings_are_windows_1252(declared: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes(f"<meta charset={declared}>\n".encode() + b"\xe9")
+    with pytest.warns(
+        FirstpageWarning, match="1 of 1 files is not UTF-8, and read as Windows-1252"
+    ):
+        (document,) = read_documents([tmp_path])
+    assert document.values["text"] == "é"
 
 
 @given(st.text(alphabet="<>/!-[]&#;?='\" abpscriptle\n", max_size=80))

@@ -61,8 +61,8 @@ def command(
     """Create or change an index of texts.
 
     DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
-    or folders of text and HTML files.  A document has an id (`id`, `docid`, `docno`, ..), usually a
-    `title` and a `text`, and any other fields.
+    or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
+    usually a `title` and a `text`, and any other fields.
     """
     from firstpage.text.documents import read_documents
     from firstpage.text.index import Index

@@ -1,4 +1,4 @@
-"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, NPL, folders of pages."""
+"""Documents to index: JSON lines, tables, Parquet, TREC text, SMART, NPL, folders of files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from firstpage.data.formats.row_reader import (
     read_csv_rows,
     read_json_rows,
 )
-from firstpage.data.io.files import BOM, open_bytes, suffix_of
-from firstpage.errors import DataError, location
-from firstpage.text.html_pages import declared_encoding, page_values
+from firstpage.data.io.files import open_bytes, suffix_of
+from firstpage.errors import DataError
+from firstpage.text.encodings import decode_file
+from firstpage.text.html_pages import page_values
+from firstpage.text.markdown_pages import markdown_values
 from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
 from firstpage.text.sources import (
@@ -42,13 +44,15 @@ FORMATS = {
     "trec": "TREC text: <DOC> <DOCNO>",
     "smart": "SMART: .I .T .W",
     "npl": "NPL: a number, the text, a line of /",
-    "folder": "a folder of .txt, .md, .html and .htm files",
+    "folder": "a folder of text, Markdown and HTML files",
 }
 # `document` is the last: beside another id it is more often the text of the document.
 ID_KEYS = ("id", "docno", "docid", "doc_id", "_id", "document")
 TREC_ID_KEYS = ("docno", *(key for key in ID_KEYS if key != "docno"))
-TEXT_SUFFIXES = (".txt", ".md")
+MARKDOWN_SUFFIXES = (".md", ".markdown")
 PAGE_SUFFIXES = (".html", ".htm")
+FILE_SUFFIXES = (".txt", *MARKDOWN_SUFFIXES, *PAGE_SUFFIXES)
+MAX_NAMED = 5  # files that a note names
 MAX_FILE_BYTES = 16 << 20  # of one document of a folder, decompressed
 MAX_EXACT = 2.0**53
 MAX_SHAPES = 1000  # sets of field names whose plan is in memory
@@ -104,8 +108,11 @@ def read_documents(
       `notes`, `.C` `categories`; cross references (`.X`) are ignored; other sections are named by
       their letter.
     - NPL: records of a number, which is the id, the `text`, and a line of `/`.
-    - Folders: each .txt, .md, .html and .htm file below it is a document, in the order of their
-      paths; its id is its path from the folder.  Pages have a `title` and a `text`.
+    - Folders: each .txt, .md, .markdown, .html and .htm file below it is a document, in the order
+      of their paths; its id is its path from the folder.  Pages and Markdown have a `title` and a
+      `text` without markup.  Files that are not UTF-8 are read by their byte order mark, by the
+      encoding that a page declares, or as Windows-1252; files with NUL bytes are left out.  One
+      warning of each kind names them.
 
     Parameters
     ----------
@@ -306,7 +313,7 @@ class _Converter:
 def _folder(
     folder: Path, format: str | None, id_field: str | None, ignored: dict[str, bool], notes: Notes
 ) -> Iterator[SourceDocument]:
-    """Yield the text and HTML files below a folder in the order of their paths."""
+    """Yield the text, Markdown and HTML files below a folder in the order of their paths."""
     if format not in (None, "folder"):
         raise DataError(f"{folder}: is a folder; name the {format} files in it.")
     if id_field is not None:
@@ -320,7 +327,7 @@ def _folder(
         others += sum(os.path.islink(os.path.join(parent, name)) for name in folders)
         for name in files:
             path = Path(parent, name)
-            if suffix_of(path)[0] in TEXT_SUFFIXES + PAGE_SUFFIXES and path.is_file():
+            if suffix_of(path)[0] in FILE_SUFFIXES and path.is_file():
                 names.append(path.relative_to(folder).as_posix())
                 if path.is_symlink():
                     links.append(names[-1])
@@ -328,14 +335,14 @@ def _folder(
                 others += 1
     if not names:
         raise DataError(
-            f"{folder}: contains no {', '.join(TEXT_SUFFIXES + PAGE_SUFFIXES)} files; "
+            f"{folder}: contains no {', '.join(FILE_SUFFIXES)} files; "
             "name files of other formats one by one."
         )
     if others:
         notes.once(
             f"others in {folder}",
             f"{folder}: {others:,} {'file is' if others == 1 else 'files are'} not read; documents "
-            f"are {', '.join(TEXT_SUFFIXES + PAGE_SUFFIXES)} files.",
+            f"are {', '.join(FILE_SUFFIXES)} files.",
         )
     if links:
         notes.once(
@@ -344,28 +351,48 @@ def _folder(
             "what they point to is read.",
         )
     convert = _Converter("folder", None, ignored, notes)
+    unusual: dict[str, list[str]] = {}  # names of files by what is reported of them
     for name in sorted(names):
         path = folder / name
-        yield convert(str(path), {"id": name, **_file_values(path, notes)})
+        decoded = decode_file(_file_bytes(path), suffix_of(path)[0] in PAGE_SUFFIXES)
+        if decoded.note:
+            unusual.setdefault(decoded.note, []).append(name)
+        if decoded.text is not None:
+            values = _file_values(path, decoded.text)
+            if not any(values.values()):
+                unusual.setdefault("empty, and found by no search", []).append(name)
+            yield convert(str(path), {"id": name, **values})
+    for note, files in unusual.items():
+        verb, more = (
+            ("is" if len(files) == 1 else "are"),
+            (", .." if len(files) > MAX_NAMED else ""),
+        )
+        notes.report(
+            f"{folder}: {len(files):,} of {len(names):,} files {verb} {note}: "
+            f"{', '.join(files[:MAX_NAMED])}{more}."
+        )
 
 
 def _raise(error: OSError) -> None:
     raise DataError(f"{error.filename}: cannot be read ({error.strerror}).") from error
 
 
-def _file_values(path: Path, notes: Notes) -> dict[str, str]:
-    """Return the text of a file, and the title if it is a page."""
-    with open_bytes(path) as (stream, _):
-        raw: bytes = stream.read(MAX_FILE_BYTES + 1).removeprefix(BOM)
+def _file_bytes(path: Path) -> bytes:
+    """Return the decompressed bytes of a file of a folder; refuse one that is too long."""
+    with open_bytes(path, any_encoding=True) as (stream, _):
+        raw: bytes = stream.read(MAX_FILE_BYTES + 1)
     if len(raw) > MAX_FILE_BYTES:
         raise DataError(
             f"{path}: is longer than {MAX_FILE_BYTES:,} bytes, the limit of a document."
         )
-    is_page = suffix_of(path)[0] in PAGE_SUFFIXES
-    encoding = declared_encoding(raw) if is_page else "utf-8"
-    try:
-        text = raw.decode(encoding, "strict" if encoding == "utf-8" else "replace")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{location(path, line)}: is not UTF-8 text; convert it.") from error
-    return page_values(text, str(path)) if is_page else {"text": text.strip()}
+    return raw
+
+
+def _file_values(path: Path, text: str) -> dict[str, str]:
+    """Return the text of a file, and the title of a page or Markdown file."""
+    suffix = suffix_of(path)[0]
+    if suffix in PAGE_SUFFIXES:
+        return page_values(text, str(path))
+    if suffix in MARKDOWN_SUFFIXES:
+        return markdown_values(text, str(path))
+    return {"text": text.strip()}

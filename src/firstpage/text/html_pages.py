@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from html.parser import HTMLParser
 
@@ -18,6 +19,10 @@ INLINE = {
 _CHARSET = re.compile(rb"<meta[^<>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w-]{1,40})", re.I)
 _LATIN = frozenset(
     {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii", "windows-1252", "cp1252"}
+)
+_BROWSER_ENCODINGS = re.compile(
+    r"utf-8|iso-8859-\d+|windows-\d+|koi8-[ru]|macintosh|ibm866|shift_jis|euc-jp|iso-2022-jp|euc-kr"
+    r"|gbk|gb2312|gb18030|big5"
 )
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
@@ -91,8 +96,18 @@ def _layout(text: str) -> str:
     return _LINES.sub("\n", _BLANKS.sub(" ", text)).strip()
 
 
-def declared_encoding(raw: bytes) -> str:
-    """Return the encoding of a page: `cp1252` if it declares one of its names, else `utf-8`."""
+def declared_encoding(raw: bytes) -> str | None:
+    """Return the encoding that a page declares, as browsers understand it; None without one."""
     declared = _CHARSET.search(raw[:2048])
     name = declared[1].decode("ascii", "replace").lower() if declared else ""
-    return "cp1252" if name in _LATIN else "utf-8"
+    if name in _LATIN:
+        return "cp1252"
+    return name if _BROWSER_ENCODINGS.fullmatch(name) and _is_known(name) else None
+
+
+def _is_known(encoding: str) -> bool:
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        return False
+    return True

@@ -49,12 +49,15 @@ def _similar(path: Path) -> str:
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
-    """Yield the decompressed stream, and a function that returns the bytes read from disk."""
+def open_bytes(path: Path, any_encoding: bool = False) -> Iterator[tuple[Any, Callable[[], int]]]:
+    """Yield the decompressed stream, and a function that returns the bytes read from disk.
+
+    UTF-16 text is refused unless the caller reads `any_encoding`.
+    """
     check_readable(path)
     with (
         open(path, "rb") as raw,
-        _decompressing(raw, _compression(path, raw), str(path)) as stream,
+        _decompressing(raw, _compression(path, raw, any_encoding), str(path)) as stream,
     ):
         yield stream, raw.tell if raw.seekable() else (lambda: 0)
 
@@ -86,13 +89,13 @@ def _decompressing(raw: IO[bytes], compression: str, source: str) -> Iterator[An
         raise
 
 
-def _compression(path: Path, raw: IO[bytes]) -> str:
+def _compression(path: Path, raw: IO[bytes], any_encoding: bool) -> str:
     """Return the compression by the first bytes of the file, or by the name of a pipe."""
     if not raw.seekable():
         return suffix_of(path)[1]
     head = raw.read(6)
     raw.seek(0)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if not any_encoding and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"{path}: is UTF-16 text; save it as UTF-8.")
     return _compression_of(head)
 
