@@ -1,9 +1,10 @@
-# The labelling application.  docker build -t firstpage . && docker run -p 8210:8210 -v labels:/project firstpage
+# The labeling application.  docker build -t firstpage . && docker run -p 8210:8210 -v labels:/project firstpage
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml requirements.txt README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels --constraint requirements.txt ".[web,postgres]"
+RUN pip wheel --no-cache-dir --wheel-dir /wheels --constraint requirements.txt \
+    ".[web,postgres,search,tables,zstd]"
 
 FROM python:3.12-slim
 RUN useradd --create-home --uid 1000 firstpage \
