@@ -120,7 +120,12 @@ class Checker(HTMLParser):
     def handle_starttag(self, tag: str, attrs) -> None:
         if tag in ("script", "iframe", "object", "embed", "img", "link", "form"):
             self.active.append(tag)
-        self.active += [n for n, _ in attrs if n.startswith("on") or n in ("src", "href")]
+        own = {("href", value) for _, value in attrs if str(value).startswith("#")}
+        self.active += [
+            n
+            for n, v in attrs
+            if n.startswith("on") or (n in ("src", "href") and (n, v) not in own)
+        ]
         if tag not in ("meta", "line", "circle", "rect") or tag == "circle":
             self.open.append(tag)
 
@@ -168,6 +173,16 @@ def test_drawings_of_degenerate_data_are_finite() -> None:
         assert "inf" not in svg
         assert svg.startswith("<svg")
     assert page("t", "l", []).startswith("<!doctype html>")
+
+
+def test_contents_list_the_sections_once_each() -> None:
+    sections = [("Means", ["<p>a</p>"]), ("P@5", []), ("P(5", []), ("A & B", ["<table></table>"])]
+    html = page("t", "l", sections)
+    assert re.findall('<a href="#([^"]*)">([^<]*)</a>', html) == [
+        ("means", "Means"), ("p-5", "P@5"), ("p-5-2", "P(5"), ("a---b", "A &amp; B"),
+    ]  # fmt: skip
+    assert re.findall('<h2 id="([^"]*)">', html) == ["means", "p-5", "p-5-2", "a---b"]
+    assert "Contents" not in page("t", "l", sections[:2])
 
 
 def test_ticks_have_no_negative_zero() -> None:

@@ -37,7 +37,7 @@ STYLE = """
 .shown h4 { margin: 0 0 .4rem; font-size: .95rem; color: var(--soft); font-weight: 600; }
 .shown ol { margin: 0; padding-left: 1.4rem; } .shown li { padding: .12rem 0; }
 .shown code { overflow-wrap: anywhere; font-size: .9rem; }
-.stars { color: #bf8700; white-space: nowrap; margin-left: .4rem; }
+.stars { color: light-dark(#855c00, #d9a520); white-space: nowrap; margin-left: .4rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .5rem; } q { font-style: italic; }
 pre { background: color-mix(in srgb, var(--line) 35%, transparent); border-radius: .5rem;
   padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
@@ -199,7 +199,8 @@ def render(results: DemoResults, model: Explanation, folder: Folder) -> str:
         ("Files in this folder", [files_table().html()]),
         ("Duration of each step", _durations(results)),
     ]  # fmt: skip
-    return page(TITLE, lead, sections, STYLE)
+    # Figures scroll on a phone, which needs the focus of the keyboard.
+    return page(TITLE, lead, sections, STYLE).replace("<figure>", '<figure tabindex="0">')
 
 
 def _labels(results: DemoResults, folder: Folder) -> list[str]:
