@@ -116,6 +116,22 @@ def test_refusals(client: TestClient, request_of: dict[str, Any], status: int, w
     assert "\n" not in response.json()["detail"]
 
 
+def test_repeated_keys_are_refused(client: TestClient) -> None:
+    """The last one would count without a word."""
+    for body in ('{"q": "red", "q": "blue"}', '{"q": "red", "depth": 3, "depth": 4}'):
+        response = client.post(
+            "/search", content=body, headers={"content-type": "application/json"}
+        )
+        assert (response.status_code, "occurs twice" in response.json()["detail"]) == (422, True)
+
+
+def test_pages_with_words_of_documents_check_the_host(client: TestClient) -> None:
+    for path in ("/", "/about", "/search?q=red"):
+        response = client.get(path, headers={"host": "evil.example", "accept": "text/html"})
+        assert response.status_code == 421
+        assert "Shoes" not in response.text
+
+
 def test_the_limit_of_concurrent_requests(shop: Shop) -> None:
     for client in text_clients(*shop, limits=Limits(concurrent_requests=1)):
         with client.app.admission.slot():

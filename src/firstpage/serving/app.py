@@ -61,6 +61,7 @@ MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
 PAGES = {
     "/": "Not answered",
+    "/about": "Not answered",
     "/preference": "Not stored",
     "/judge": "Not stored",
 }  # titles of errors
@@ -161,6 +162,8 @@ class Serving(Starlette):
         return _json(report, 200 if report.accepted else 422)
 
     async def _home(self, request: Request) -> Response:
+        if self.watched.source is not None and not is_allowed_host(request.headers, self.hosts):
+            raise Refusal(WRONG_HOST, 421)  # the page shows words of documents
         return self.about(request)
 
     def about(self, request: Request) -> Response:

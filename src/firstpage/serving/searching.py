@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
+from firstpage.data.io.json_files import RepeatedKey, unique_keys
 from firstpage.errors import DataError
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
@@ -101,6 +103,10 @@ def _decoded(body: bytes) -> messages.SearchMessage:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")[:200]
         raise Refusal(f"the body is not valid JSON ({reason}).") from None
+    try:
+        json.loads(body, object_pairs_hook=unique_keys)  # msgspec keeps the last of equal keys
+    except RepeatedKey as error:
+        raise Refusal(f"the body is ambiguous: {error}") from None
     if not isinstance(values, dict):
         raise Refusal('the body must be an object such as {"q": "red shoes", "depth": 10}.')
     for name in values:
