@@ -126,7 +126,8 @@ class Table:
             for c, text in enumerate(cells):
                 kind = "" if c < self.left_aligned else ' class="n"'
                 inner = f"<b>{escape(text)}</b>" if (r, c) in self.bold else escape(text)
-                columns.append(f"<{tag}{kind}>{inner}</{tag}>")
+                name = tag if text else "td"  # a head without a text is none
+                columns.append(f"<{name}{kind}>{inner}</{name}>")
             return f"<tr>{''.join(columns)}</tr>"
 
         body = "".join(row(cells, "td", r) for r, cells in enumerate(self.rows))

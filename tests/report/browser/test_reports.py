@@ -14,6 +14,7 @@ from firstpage.rankers.explain import explain
 from firstpage.report.measure import utility_page
 from firstpage.report.rankers import explanation_page
 from firstpage.report.results import render
+from tests.demo.finished import Once, finished_demo
 from tests.web.browser.axe import expect_accessible
 
 DATA = fp.Synthetic(queries=20, docs=8, features=5, grades=3, seed=1).dataset()
@@ -48,6 +49,17 @@ def test_reports_are_accessible(
     page.set_content(report())
     expect_accessible(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_report_of_the_demo_is_accessible(
+    size: dict[str, int], browser: Any, once: Once
+) -> None:
+    page = browser.new_page(viewport=size)
+    page.set_content((finished_demo(once)[0] / "report.html").read_text())
+    expect_accessible(page)
     page.close()
 
 
