@@ -123,17 +123,22 @@ def test_a_model_whose_scores_overflow_is_refused(
     assert watched.model is None
 
 
-def test_trees_with_an_infinite_leaf_are_refused(tmp_path: Path) -> None:
-    """A single leaf, which no probe may reach."""
+@pytest.mark.parametrize(
+    ("leaf", "reason"),
+    [("inf", "computes scores that are not finite"), ("x", "lightgbm refuses: no conversion")],
+)
+def test_trees_with_a_damaged_leaf_are_refused(tmp_path: Path, leaf: str, reason: str) -> None:
+    """A single leaf, which no probe may reach; LightGBM ended the process at one that it refuses."""
     model = write_model(tmp_path / "model.json", "lightgbm")
     contents = json.loads(model.read_text())
-    text = re.sub(r"tree_sizes=.*\n", "", contents["scorer"]["text"])
-    contents["scorer"]["text"] = re.sub(r"(leaf_value=\S+ )\S+", r"\1inf", text, count=1)
+    contents["scorer"]["text"] = re.sub(
+        r"(leaf_value=\S+ )\S+", rf"\1{leaf}", contents["scorer"]["text"], count=1
+    )
     for key in ("format", "version", "sha256"):
         del contents[key]
     model.write_text(json.dumps(FILE.with_header(contents)))
     report = WatchedModel(model).reload()
-    assert "computes scores that are not finite" in str(report.refused)
+    assert reason in str(report.refused)
 
 
 def test_a_model_is_at_fault_if_features_are_ordinary(model: Path, serving_log: StringIO) -> None:

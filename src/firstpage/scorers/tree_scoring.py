@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ NO_SPLIT = (
     "the trees have no split. Each feature is constant, or there are too few documents for two "
     "leaves; lower min_docs, as in scorer='trees(min_docs=5)'."
 )
+TREE_SIZES = re.compile(r"^tree_sizes=.*\n", re.MULTILINE)
 CHUNK_ROWS = 1 << 16  # that XGBoost scores at a time
 
 
@@ -68,7 +70,8 @@ class LightGBMText:
     @staticmethod
     @lru_cache(8)
     def read(text: str) -> Untyped:
-        return import_lightgbm().Booster(model_str=text)
+        # With sizes LightGBM reads trees in threads, and a damaged tree ends the process.
+        return import_lightgbm().Booster(model_str=TREE_SIZES.sub("", text, 1))
 
     @classmethod
     def predict(cls, text: str, X: Features, threads: int) -> Floats:
