@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -17,6 +18,36 @@ LATEX = {
     "≈": r"$\approx$", "∞": r"$\infty$", "α": r"$\alpha$", "κ": r"$\kappa$", "λ": r"$\lambda$",
     "μ": r"$\mu$", "σ": r"$\sigma$", "τ": r"$\tau$", "²": r"$^2$", "’": "'", "|": r"\textbar{}",
 }  # fmt: skip
+
+NUMBER = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?%?|inf|nan)"
+MARKS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four are the full-width forms of = + - @
+FORMULA = re.compile(rf"(?!'*(?:{NUMBER}|.)\Z)'*[{re.escape(MARKS)}]", re.DOTALL)
+FIRST = frozenset(f"'{MARKS}")
+
+
+def escape_formula(cell: str) -> str:
+    """Return a cell of a CSV file as spreadsheets may open it: an apostrophe precedes formulas.
+
+    Formulas begin with = + - @, a tab or a line break and are not numbers.  Text that begins with
+    apostrophes before such a mark gets one more, so that `unescape_formula` returns every text.
+    """
+    return f"'{cell}" if cell[:1] in FIRST and FORMULA.match(cell) else cell
+
+
+def csv_line(cells: Iterable[object], delimiter: str = ",") -> str:
+    """Return a line of a CSV file; texts that spreadsheets would run as formulas are escaped.
+
+    Cells with a carriage return are quoted, since what follows it would begin another row.
+    """
+    out = io.StringIO()
+    safe = [escape_formula(cell) if isinstance(cell, str) else cell for cell in cells]
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(safe)
+    return out.getvalue()[:-2] + "\n"
+
+
+def unescape_formula(cell: str) -> str:
+    """Return the text that `escape_formula` wrote as this cell."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 @dataclass(frozen=True)
@@ -111,12 +142,9 @@ class Table:
         return "\n".join(comments + lines)
 
     def csv(self, delimiter: str = ",") -> str:
-        """Return the head and the rows as delimited text, without title and notes."""
-        out = io.StringIO()
-        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(self.head)
-        writer.writerows(self.rows)
-        return out.getvalue().rstrip("\n")
+        """Return the head and the rows as delimited text, without title, notes and formulas."""
+        lines = (csv_line(row, delimiter) for row in (self.head, *self.rows))
+        return "".join(lines).rstrip("\n")
 
     def html(self) -> str:
         """Return an HTML table with the notes as paragraphs below it."""

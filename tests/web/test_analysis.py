@@ -251,9 +251,10 @@ def test_csv_cells_are_not_formulas(site: Site) -> None:
 
 
 def test_every_text_cell_is_escaped() -> None:
-    assert make._cell(["=1"]) == '["=1"]'
-    assert make._cell("=1") == "'=1"
-    assert make._cell(None) is None
+    row = dict.fromkeys(make.LOG_COLUMNS) | {"left": "=1", "bad": ["=1"], "outcome": -1}
+    (cells,) = csv.DictReader(io.StringIO("".join(make.log_csv([row]))))
+    assert (cells["left"], cells["bad"], cells["outcome"]) == ("'=1", '["=1"]', "-1")
+    assert cells["right"] == ""
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.formats.tables import import_polars
 from firstpage.data.io.files import read_all, suffix_of
 from firstpage.errors import DataError, location
+from firstpage.table import unescape_formula
 
 COLUMN_TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 JSON_LINES = (".jsonl", ".ndjson")
@@ -187,7 +188,10 @@ def _csv_columns(text: str, file: Path) -> dict[str, list[str]]:
                 f"{location(file, number)}: the row has {len(row)} cells, and the first line "
                 f"{len(rows[0])}."
             )
-    return {name.strip(): [row[c] for row in rows[1:]] for c, name in enumerate(rows[0])}
+    return {
+        name.strip(): [unescape_formula(row[c]) for row in rows[1:]]
+        for c, name in enumerate(rows[0])
+    }
 
 
 def _json_columns(text: str, file: Path) -> dict[str, list[Any]]:

@@ -13,8 +13,6 @@ a row may have `preferred` and `other`.  `weight` and `voter` are optional.  The
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +24,7 @@ from firstpage.data.io.files import check_readable, suffix_of, write_bytes
 from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.data.preferences.preferences import MAX_WEIGHT
 from firstpage.errors import DataError, location
+from firstpage.table import csv_line, unescape_formula
 
 COLUMNS = {
     "query": ("topic", "query", "qid"),
@@ -154,7 +153,8 @@ def _table_rows(file: Path, refuse_log: bool) -> Iterator[tuple[str, dict[str, A
         where = location(file, number)
         if len(row) <= max(columns.values()):
             raise DataError(f"{where}: the row has {len(row)} fields; the header has more.")
-        yield where, {field: row[i] for field, i in columns.items() if row[i] != ""}
+        cells = {field: row[i] for field, i in columns.items() if row[i] != ""}
+        yield where, {field: unescape_formula(cell) for field, cell in cells.items()}
 
 
 def _columns(where: str, header: Sequence[str]) -> dict[str, int]:
@@ -276,22 +276,14 @@ def votes_of(pairs: PreferencePairs) -> list[Vote]:
 
 
 def csv_lines(votes: Iterable[Vote]) -> Iterator[str]:
-    """Yield the lines of a CSV file; columns without information are left out."""
+    """Yield the lines of a CSV file without formulas; columns without information are left out."""
     rows = list(votes)
     weighted = any(row.weight != 1 for row in rows)
     named = any(row.voter for row in rows)
     width = 6 if named else 5 if weighted else 4
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER[:width])
     words = {1: "left", -1: "right", 0: "tie"}
+    yield csv_line(HEADER[:width])
     for row in rows:
         weight = int(row.weight) if float(row.weight).is_integer() else row.weight
-        writer.writerow(
-            (row.query, row.left, row.right, words[row.outcome], weight, row.voter)[:width]
-        )
-        if out.tell() > 1 << 16:
-            yield out.getvalue()
-            out.seek(0)
-            out.truncate()
-    yield out.getvalue()
+        cells = (row.query, row.left, row.right, words[row.outcome], weight, row.voter)
+        yield csv_line(cells[:width])

@@ -19,6 +19,7 @@ from firstpage.data.formats.trec import Qrels
 from firstpage.data.io.files import suffix_of
 from firstpage.errors import DataError, FirstpageWarning
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
+from firstpage.table import unescape_formula
 
 RATING_COLUMNS = {
     "query": ("query", "query_text", "query text"),
@@ -70,11 +71,12 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
             rating = math.nan
         if not math.isfinite(rating):
             raise DataError(f"{where}: the rating {row['rating']!r} is not a number.")
-        docs = ratings.setdefault(identifier(row["query"], "query", where), {})
-        document = identifier(row["document"], "document id", where)
+        query, name = unescape_formula(row["query"]), unescape_formula(row["document"])
+        docs = ratings.setdefault(identifier(query, "query", where), {})
+        document = identifier(name, "document id", where)
         if docs.setdefault(document, rating) != rating:
             raise DataError(
-                f"{where}: {row['document']!r} has another rating for {row['query']!r} "
+                f"{where}: {name!r} has another rating for {query!r} "
                 "above; export one rating per document."
             )
     if not ratings:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -15,6 +13,7 @@ import numpy as np
 from firstpage.data.formats.query_table import QueryTable
 from firstpage.data.io.files import write_bytes
 from firstpage.errors import DataError
+from firstpage.table import csv_line
 from firstpage.types import Bools, Floats
 
 DRAWN = {"yes": True, "no": False}
@@ -194,15 +193,13 @@ class QuerySample:
         path : path
             The file to write.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["query", "probability", "drawn"])
+        lines = [csv_line(["query", "probability", "drawn"])]
         for query, probability, drawn in zip(
             self.queries, self.probabilities.tolist(), self.drawn.tolist(), strict=True
         ):
-            writer.writerow([query, repr(probability), "yes" if drawn else "no"])
+            lines.append(csv_line([query, repr(probability), "yes" if drawn else "no"]))
         with write_bytes(Path(path)) as out:
-            out.write(text.getvalue().encode())
+            out.write("".join(lines).encode())
 
 
 def _checked_sizes(queries: tuple[str, ...], sizes: Mapping[str, float] | None) -> Floats:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -19,6 +17,7 @@ from firstpage.data.ids import BLANKS
 from firstpage.data.preferences.pair_files import Vote, csv_lines
 from firstpage.errors import DataError
 from firstpage.report.labeling import study_page
+from firstpage.table import csv_line
 from firstpage.web.analysis.figures import project_study
 from firstpage.web.analysis.measure import (
     document_judgments,
@@ -36,7 +35,6 @@ from firstpage.web.store.tables import events, people, queries, tasks
 
 OPINIONS = ("judgment", "probe")  # kinds of answers that are an opinion of their own
 VERDICT_VOTER = "verdict"
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run such a cell
 LOG_COLUMNS = (
     "project", "query", "assessor", "tool", "replicate", "task", "seq", "key", "event", "kind",
     "left", "right", "outcome", "bad", "skipped", "judgment_index", "setting", "initial_setting",
@@ -95,23 +93,15 @@ def log_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def log_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield a table for spreadsheets; cells that would be formulas start with an apostrophe."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(LOG_COLUMNS)
+    yield csv_line(LOG_COLUMNS)
     for row in rows:
-        writer.writerow([_cell(row[name]) for name in LOG_COLUMNS])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
-    yield out.getvalue()
+        yield csv_line(_cell(row[name]) for name in LOG_COLUMNS)
 
 
 def _cell(value: Any) -> Any:
-    """Return the value of a cell; numbers stay numbers, since -1 is not a formula."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, str | bool | int | float):
         return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(FORMULA_PREFIXES) else text
+    return json.dumps(value, ensure_ascii=False)
 
 
 def measure_json(tx: Tx, project: Project) -> Iterator[str]:

@@ -5,11 +5,10 @@ Quepid knows a query by its text.  A row without a rating is a document that was
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 
 from firstpage.errors import DataError
+from firstpage.table import csv_line
 from firstpage.web.analysis.truth import QueryTruth
 
 COLUMNS = ("query", "docid", "rating")
@@ -20,9 +19,7 @@ def quepid_csv(truths: Sequence[QueryTruth]) -> Iterator[str]:
     if not truths:
         return
     keys: dict[str, str] = {}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines = [csv_line(COLUMNS)]
     for truth in truths:
         text = truth.text.strip() or truth.query
         if keys.setdefault(text, truth.query) != truth.query:
@@ -32,5 +29,5 @@ def quepid_csv(truths: Sequence[QueryTruth]) -> Iterator[str]:
             )
         for document in truth.documents:
             rating = "" if document in truth.unjudged else truth.labels[document]
-            writer.writerow((text, document, rating))
-    yield out.getvalue()
+            lines.append(csv_line((text, document, rating)))
+    yield "".join(lines)
