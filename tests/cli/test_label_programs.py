@@ -71,6 +71,11 @@ def test_ratings_and_webhook(folder: Path, run: Any) -> None:
     ratings.write_text("query,docid,rating\nq1,d0,4\n")
     refused = run("label", "import", shop, str(ratings), "--login", "other")
     assert "the rating 4 of 'd0' for 'q1' is no grade" in refused.stderr
+    local = ("label", "webhook", shop, "--url", "http://127.0.0.1:9/hook")
+    refused = run(*local)
+    assert refused.returncode == 1
+    assert "the address of '127.0.0.1' is not public" in refused.stderr
+    assert run(*local, "--private-webhooks").returncode == 0
     assert run("label", "webhook", shop, "--remove").returncode == 0
     assert "no webhook" in run("label", "webhook", shop, "--remove").stderr
 

@@ -9,9 +9,10 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import delete, update
@@ -61,8 +62,9 @@ def receiver() -> Iterator[Receiver]:
 
 
 def hooked(site: Site, url: str, **options: Any) -> str:
-    """Create a project with a webhook; return the secret."""
+    """Create a project with a webhook, which may be private; return the secret."""
     site.project(documents=2, **options)
+    site.app.state.settings = replace(site.settings, private_webhooks=True)
     reply = site.client("lena").put("/api/v1/projects/books/webhook", json={"url": url})
     assert reply.status_code == 200, reply.text
     return str(reply.json()["secret"])
@@ -263,6 +265,65 @@ def test_private_addresses_are_refused(site: Site, receiver: Receiver, host: str
         "not public" in messages(site)[0]["error"]
         or "cannot be found" in messages(site)[0]["error"]
     )
+
+
+PRIVATE = [
+    "localhost", "localhost.", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0",
+    "[::]", "10.0.0.1", "172.31.0.1", "192.168.1.1", "169.254.169.254", "[fd00:ec2::254]", "[fe80::1]",
+    "[fec0::1]", "[64:ff9b::a9fe:a9fe]", "0x7f.1", "2130706433", "127.1", "user.localhost",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_private_addresses_cannot_be_set(site: Site, host: str) -> None:
+    resolved = sending._addresses(urlsplit(f"http://{host}/").hostname or "", 80)
+    if not resolved:
+        pytest.skip("this system does not know the name")
+    site.project(documents=2)
+    lena, url = site.client("lena"), f"http://{host}/hook"
+    refused = lena.put("/api/v1/projects/books/webhook", json={"url": url})
+    assert refused.status_code == 400
+    assert "is not public" in refused.text
+    assert "--private-webhooks" in refused.text
+    assert lena.get("/api/v1/projects/books/webhook").json()["url"] is None
+    form = {"csrf": lena.headers["X-CSRF-Token"], "url": url}
+    page = lena.post("/p/books/setup/webhook", data=form)
+    assert page.status_code == 400
+    assert "is not public" in page.text
+
+
+def test_a_name_that_becomes_private_is_refused_when_sending(
+    site: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "93.184.216.34"
+    port = urlsplit(receiver.url).port
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", (address, port))])
+    site.project(documents=2, queries=1)
+    url = {"url": f"http://rebinding.example.org:{port}/hook"}
+    reply = site.client("lena").put("/api/v1/projects/books/webhook", json=url)
+    assert reply.status_code == 200
+    site.client("ada").judge(site.task("books", "ada"))
+    address = "127.0.0.1"
+    assert WebhookSender(site.store).send_next()
+    assert "is not public" in messages(site)[0]["error"]
+    assert receiver.received == []
+
+
+def test_the_checked_address_is_the_one_connected_to(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every further lookup would give another address."""
+    port = urlsplit(receiver.url).port
+    answers = iter([[(2, 1, 6, "", ("127.0.0.1", port))]])
+    lookup = socket.getaddrinfo
+
+    def resolve(host: str, *args: Any, **settings: Any) -> Any:
+        return next(answers) if host == "rebinding.example.org" else lookup(host, *args, **settings)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    url = f"http://rebinding.example.org:{port}/hook"
+    sending.send(webhooks.Message(1, "k", {}, 1, url, "s"), True, 0.0)
+    assert len(receiver.received) == 1
 
 
 def test_one_private_address_of_several_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

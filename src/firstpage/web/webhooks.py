@@ -1,8 +1,9 @@
 """Sends the messages of webhooks: signed, in the background, with bounded time and attempts.
 
-The address is resolved once, checked, and connected to, so that a name cannot change its address in
-between; redirects are not followed.  Addresses that are not public are refused unless the operator
-of the server allows them, since a lead could otherwise reach the services of its network.
+Addresses that are not public are refused unless the operator of the server allows them, since a
+lead could otherwise reach the services of its network.  They are refused when the webhook is set,
+and again for each message: its address is resolved once, checked, and connected to, so that a name
+cannot change its address in between.  Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
 from firstpage import __version__
-from firstpage.errors import FirstpageError
+from firstpage.errors import DataError, FirstpageError
 from firstpage.web.store import webhooks
 from firstpage.web.store.connect import Store
 from firstpage.web.store.webhooks import Message
@@ -55,16 +56,36 @@ def is_public(address: str) -> bool:
             inner = ip_address(int(parsed) & 0xFFFFFFFF)  # type: ignore[assignment]
         if inner is not None:
             return is_public(str(inner))
+        if parsed.is_site_local:
+            return False
     return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
+
+
+def check_public(url: str, allow_private: bool) -> None:
+    """Refuse to set a webhook whose address is not public; an unknown host is checked later."""
+    parts = urlsplit(webhooks.check_url(url))
+    host = parts.hostname or ""
+    if not allow_private and not all(map(is_public, _addresses(host, parts.port))):
+        raise DataError(
+            f"the address of {host!r} is not public; webhooks to this machine or a private network "
+            "need the option --private-webhooks of `label serve` and `label webhook`."
+        )
+
+
+def _addresses(host: str, port: int | None) -> list[str]:
+    """Return the addresses of a host; none if it is not known."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(entry[4][0]) for entry in found]
 
 
 def checked_address(host: str, port: int, allow_private: bool) -> str:
     """Return an address of a host; raise if one of its addresses may not be used."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise DeliveryError(f"the host {host!r} cannot be found") from error
-    addresses = [str(entry[4][0]) for entry in found]
+    addresses = _addresses(host, port)
+    if not addresses:
+        raise DeliveryError(f"the host {host!r} cannot be found")
     if not allow_private and not all(map(is_public, addresses)):
         raise DeliveryError(f"the address of {host!r} is not public (see --private-webhooks)")
     return addresses[0]

@@ -23,9 +23,16 @@ if TYPE_CHECKING:
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
 @click.option("--url", metavar="URL", help="Address that gets a message per finished query.")
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="With --url: allow an address of this machine or of a private network. The server must "
+    "run with the same option.",
+)  # fmt: skip
 @click.option("--remove", is_flag=True, help="Remove the webhook and its unsent messages.")
 @with_web
-def command(project: str, name: str | None, url: str | None, remove: bool) -> None:
+def command(
+    project: str, name: str | None, url: str | None, private_webhooks: bool, remove: bool
+) -> None:
     """Show, set or remove the webhook of a project.
 
     PROJECT is a folder or a database URL.  When the last assessor of a query has finished it,
@@ -36,6 +43,8 @@ def command(project: str, name: str | None, url: str | None, remove: bool) -> No
 
     if url is not None and remove:
         raise click.UsageError("give --url or --remove.")
+    if private_webhooks and url is None:
+        raise click.UsageError("--private-webhooks requires --url.")
     check_text("--url", url or "")
     if url is None and not remove:
         with open_store(project) as store, store.read() as tx:
@@ -43,6 +52,10 @@ def command(project: str, name: str | None, url: str | None, remove: bool) -> No
 
             print(_text(tx, find_project(tx, name)))
         return
+    if url is not None:
+        from firstpage.web.webhooks import check_public
+
+        check_public(url, private_webhooks)
     with open_store(project) as store, store.write() as tx:
         from firstpage.web.store import webhooks
         from firstpage.web.store.projects import find_project

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Depends, Request
 
 from firstpage.web.admission import AdmissionRoute
 from firstpage.web.api import bodies
-from firstpage.web.security import Lead, csrf_header, store_of
+from firstpage.web.security import Lead, csrf_header, settings_of, store_of
 from firstpage.web.store import webhooks
 from firstpage.web.store.logins import Login
 from firstpage.web.store.sessions import NotFound
+from firstpage.web.webhooks import check_public
 
 router = APIRouter(tags=["projects"], route_class=AdmissionRoute)
 Changing = Annotated[Login, Depends(csrf_header)]
@@ -31,6 +32,7 @@ def set_webhook(
     request: Request, member: Lead, body: bodies.WebhookBody, login: Changing
 ) -> dict[str, Any]:
     """Set the address; the response is the only one with the secret that signs the messages."""
+    check_public(body.url, settings_of(request).private_webhooks)
     with store_of(request).write() as tx:
         hook = webhooks.put(tx, member.project, body.url, login.person)
     return {"url": hook.url, "secret": hook.secret}

@@ -44,6 +44,7 @@ from firstpage.web.store.scales import (
     scale_text,
     scale_title,
 )
+from firstpage.web.webhooks import check_public
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -94,9 +95,11 @@ def save_webhook(request: Request, member: Lead, form: Form) -> Response:
         with store_of(request).write() as tx:
             webhooks.remove(tx, member.project, member.person)
         return redirect(f"/p/{member.project.slug}/setup", "webhook-removed")
+    url = field(form, "url")
     try:
+        check_public(url, settings_of(request).private_webhooks)
         with store_of(request).write() as tx:
-            hook = webhooks.put(tx, member.project, field(form, "url"), member.person)
+            hook = webhooks.put(tx, member.project, url, member.person)
     except DataError as error:
         return _project_page(request, member, status=400, problem=sentence(error))
     return _project_page(request, member, secret=hook.secret)
