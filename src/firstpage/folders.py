@@ -83,10 +83,10 @@ def atomic_replace(path: Path, *, sync: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         if sync:
-            _flush(temporary)
+            sync_to_disk(temporary)
         os.replace(temporary, path)
         if sync:
-            _flush(path.parent)
+            sync_to_disk(path.parent)
     finally:
         remove(temporary)
 
@@ -106,7 +106,7 @@ def remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Flush a file, or the entries of a folder, to disk where the system supports it."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)

@@ -19,7 +19,7 @@ from firstpage.web.security import ServeSettings
 from firstpage.web.sign_in import SignInBusy, SignInPool
 from firstpage.web.store import attempts, invitations, people, projects
 from firstpage.web.store.attempts import RequestSource, network
-from firstpage.web.store.connect import Busy
+from firstpage.web.store.failures import Busy
 from tests.patience import PATIENCE
 from tests.web.served import browser, served
 from tests.web.site import PASSWORD, Client, Site, body

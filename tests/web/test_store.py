@@ -14,7 +14,8 @@ from sqlalchemy import create_engine, inspect, text
 
 from firstpage.errors import DataError
 from firstpage.web.store import audit, connect, people
-from firstpage.web.store.connect import FILE, Busy, Store, database_url
+from firstpage.web.store.connect import FILE, Store, database_url
+from firstpage.web.store.failures import Busy
 from firstpage.web.store.tables import alembic_version, metadata
 from tests.web.site import Site
 
@@ -246,7 +247,7 @@ def test_other_databases_are_refused(url: str) -> None:
 def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     store = Store("postgresql://ada:secret@127.0.0.1:1/nothing")
     assert "secret" not in store.display_url
-    with pytest.raises(DataError, match="cannot open") as error:
+    with pytest.raises(DataError, match="does not answer") as error:
         store.prepare()
     assert "secret" not in str(error.value)
 

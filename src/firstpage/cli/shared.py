@@ -444,9 +444,9 @@ def with_web(command: CommandFunction) -> CommandFunction:
 def open_store(location: str, create: bool = False) -> Iterator[Store]:
     """Open the store of a folder or database URL; a folder without one is an error by default."""
     check_web_packages()
-    from firstpage.web.store.connect import FILE, Store
+    from firstpage.web.store.connect import Store, holds_store
 
-    if not create and "://" not in location and not (Path(location) / FILE).is_file():
+    if not create and not holds_store(location):
         raise DataError(
             f"{location}: has no labeling project; create one with: firstpage label setup"
         )

@@ -14,6 +14,7 @@ from fastapi import HTTPException, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import Message, Receive
 
 from firstpage.transport.same_site import FORGED
@@ -25,7 +26,9 @@ from firstpage.web.security import (
     lead_of,
     member_of,
     require_login,
+    store_of,
 )
+from firstpage.web.store.failures import disk_failure
 from firstpage.web.store.logins import Login
 from firstpage.web.store.projects import SLUG
 
@@ -52,6 +55,12 @@ class AdmissionRoute(APIRoute):
             admitted = Request(request.scope, receive)
             try:
                 return await inner(admitted)
+            except (OSError, StarletteHTTPException) as error:  # FastAPI replaces errors of parsing
+                failure = disk_failure(error) or disk_failure(error.__cause__)
+                if failure is None:
+                    raise
+                store_of(request).report(failure)
+                raise failure from error
             finally:
                 await admitted.close()  # closes the files of a form
 

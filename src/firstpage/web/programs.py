@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -20,6 +21,7 @@ from firstpage.transport.same_site import SAFE_METHODS, network_name
 from firstpage.web.store import attempts, audit, logins, people, tokens
 from firstpage.web.store.attempts import RequestSource
 from firstpage.web.store.connect import Store
+from firstpage.web.store.failures import StoreUnavailable
 from firstpage.web.store.logins import Login
 from firstpage.web.store.tokens import PREFIX, SCOPES
 
@@ -73,7 +75,7 @@ def login_by_token(store: Store, request: Request, token: str, address: str) -> 
         )
     _check_scope(login, request)
     if login.stale:
-        with store.write() as tx:
+        with suppress(StoreUnavailable), store.write() as tx:  # reading needs no writing
             tokens.touch(tx, login.id)
     return login
 
@@ -156,7 +158,7 @@ class ForgedHeader(Exception):
 def record_forged(store: Store, address: str) -> None:
     """Log a refused header, in the server's log and in the audit log."""
     LOG.warning("a sign-in header from %s was refused: not an address of --auth-from", address)
-    with store.write() as tx:
+    with suppress(StoreUnavailable), store.write() as tx:
         audit.note(tx, "sign-in header refused", address=address)
 
 
@@ -165,7 +167,10 @@ def login_by_proxy(store: Store, user: str, create: bool, address: str) -> Login
     with store.read() as tx:
         person = None if people.fold_login(user) == people.LOCAL else people.by_login(tx, user)
         login = None if person is None else logins.of_proxy(tx, person)
-    if login is not None and not login.stale:
+    if login is not None:
+        if login.stale:
+            with suppress(StoreUnavailable), store.write() as tx:
+                logins.touch(tx, login.id)
         return login
     if person is None and (not create or people.fold_login(user) == people.LOCAL):
         raise HTTPException(
@@ -173,9 +178,6 @@ def login_by_proxy(store: Store, user: str, create: bool, address: str) -> Login
         )
     try:
         with store.write() as tx:
-            if login is not None:
-                logins.touch(tx, login.id)
-                return login
             person = people.ensure(tx, user)
             audit.note(tx, "signed in by proxy", person=person.id, address=address)
             return logins.start_by_proxy(tx, person)

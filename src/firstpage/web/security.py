@@ -9,6 +9,7 @@ The API and the pages share the status codes and headers of user errors.
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -22,7 +23,8 @@ from firstpage.web.analysis.analyst import Analyst
 from firstpage.web.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
 from firstpage.web.store import attempts, logins, projects
 from firstpage.web.store.attempts import RequestSource, TooMany
-from firstpage.web.store.connect import Busy, Store
+from firstpage.web.store.connect import Store
+from firstpage.web.store.failures import StoreUnavailable
 from firstpage.web.store.judging import JudgingService
 from firstpage.web.store.logins import Login
 from firstpage.web.store.people import Person
@@ -34,7 +36,7 @@ STATUS: dict[type[Exception], int] = {
     WrongLogin: 401,
     TooMany: 429,
     SignInBusy: 503,
-    Busy: 503,
+    StoreUnavailable: 503,
 }  # any other user error is a 400
 RETRY_AFTER = 2  # seconds, unless the error has its own
 
@@ -146,7 +148,7 @@ def _login_by_cookie(request: Request) -> Login | None:
     with store.read() as tx:
         login = logins.find(tx, token)
     if login is not None and login.stale:
-        with store.write() as tx:
+        with suppress(StoreUnavailable), store.write() as tx:  # reading needs no writing
             logins.touch(tx, login.id)
     return login
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import multiprocessing
 import secrets
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,7 +23,9 @@ from firstpage.transport.connections import ConnectionLimits
 from firstpage.transport.server import bind, listen, open_browser, server_for, url_host
 from firstpage.web.security import ServeSettings
 from firstpage.web.store import invitations, people
+from firstpage.web.store.backup import check_pages
 from firstpage.web.store.connect import Store
+from firstpage.web.store.failures import StoreUnavailable
 from firstpage.web.store.staging import remove_stale_imports
 from firstpage.web.webhooks import WebhookSender
 
@@ -34,6 +38,8 @@ POLL_INTERVAL, STOP_DELAY = 0.5, 3.0  # seconds
 # threads some twenty times; during a long upload it would otherwise wait 5 ms each time.
 SWITCH_INTERVAL = 0.0005
 MIN_RUN = 10.0  # seconds before which a worker that fails is not replaced
+CHECK_SECONDS = 2.0  # for the pages of a database, before it is served
+REPORT_INTERVAL = 60.0  # seconds
 SHUTDOWN_TIMEOUT = 5  # seconds that open requests may take once the server is stopping
 
 
@@ -52,6 +58,8 @@ def serve(
     store = Store(location).prepare()
     try:
         with store.readable_errors():
+            if store.sqlite:
+                check_pages(store, Path(store.name), CHECK_SECONDS)
             remove_stale_imports(store)
             listener = listen(host, port)  # fails if another server has the address
             if workers > 1:
@@ -98,6 +106,7 @@ def _run(
 
     from firstpage.web.app import create_app
 
+    store.report = FailureReport(store.name)
     sys.setswitchinterval(SWITCH_INTERVAL)
     threadpool_limits(1)  # requests are the threads; small matrix products gain nothing from more
     app = create_app(store, settings)
@@ -107,6 +116,26 @@ def _run(
     gc.freeze()  # otherwise every full collection visits all modules and blocks answers for 0.15 s
     with WebhookSender(store, settings.private_webhooks):
         server.run(sockets=[listener])
+
+
+def print_error(line: str) -> None:
+    """Print a line to standard error, which may be a file on a full disk."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+@dataclass
+class FailureReport:
+    """Prints failures of a database for the operator, at most one per `REPORT_INTERVAL`."""
+
+    name: str
+    printed: float = -math.inf
+
+    def __call__(self, failure: StoreUnavailable) -> None:
+        now = time.monotonic()
+        if failure.reason and now - self.printed >= REPORT_INTERVAL:
+            self.printed = now
+            print_error(f"{self.name}: {failure.reason}; {failure.remedy}.")
 
 
 @dataclass(frozen=True)
@@ -134,7 +163,7 @@ class Workers:
                     failed = (process.exitcode or 0) > 0  # below 0 it was killed
                     if failed and time.monotonic() - started < MIN_RUN:
                         raise DataError(f"{ended} soon after it was started; see its error above.")
-                    print(f"{ended}; another one is started.", file=sys.stderr, flush=True)
+                    print_error(f"{ended}; another one is started.")
                     processes[number], started = self._started(), time.monotonic()
         finally:
             for process in processes:

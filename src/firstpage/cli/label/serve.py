@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-from pathlib import Path
 
 import click
 
@@ -98,10 +97,12 @@ def command(
         auth_header=auth_header, auth_from=auth_from, auth_create=auth_create,
         private_webhooks=private_webhooks,
     )  # fmt: skip
-    if "://" not in project and not Path(project).exists():
+    from firstpage.web.store.connect import holds_store
+
+    if not holds_store(project):
         note(
-            f"{project} does not exist; an empty application is created. `firstpage label setup` "
-            "creates one from files."
+            f"{project} has no labeling project; an empty application is created. `firstpage label "
+            "setup` creates one from files."
         )
     serve(project, host, port, settings, workers=workers)
 

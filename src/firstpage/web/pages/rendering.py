@@ -29,6 +29,7 @@ from firstpage.web.security import (
 )
 from firstpage.web.store import texts
 from firstpage.web.store.connect import Tx, storable
+from firstpage.web.store.failures import StoreUnavailable
 from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import scale_title
 
@@ -105,7 +106,7 @@ def render(
     """Render a template with the variables that all pages share."""
     try:
         login = current_login(request)
-    except HTTPException:  # the page says why nobody is signed in
+    except (HTTPException, StoreUnavailable):  # the page says why nobody is signed in
         login = None
     csrf = csrf_token(request, login)
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)

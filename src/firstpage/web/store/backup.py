@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import shutil
 import sqlite3
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -29,7 +31,8 @@ from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write
 from firstpage.errors import DataError, location
 from firstpage.folders import atomic_replace
 from firstpage.web.store import invitations
-from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, present_version, short
+from firstpage.web.store.connect import PRIVATE, Store, Tx, make_private, present_version
+from firstpage.web.store.failures import DAMAGED, short
 from firstpage.web.store.tables import metadata
 
 FORMAT = "firstpage-backup"
@@ -180,6 +183,7 @@ def _decode(kind: TypeEngine[Any], value: Any) -> Any:
 
 
 BATCH = 500
+CHECK_STEPS = 10_000  # of SQLite's virtual machine, between two looks at the clock
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
@@ -221,7 +225,7 @@ def restore(path: Path, store: Store) -> Restored:
         ]
     if nonempty:
         raise DataError(
-            f"{store.display_url}: is not empty ({nonempty[0]} has rows); restore into a new one."
+            f"{store.name}: is not empty ({nonempty[0]} has rows); restore into a new one."
         )
     with _rows(path) as rows:
         try:
@@ -270,8 +274,16 @@ def _copy_sqlite(store: Store, path: Path) -> None:
                 for name in EXCLUDED_TABLES:
                     copy.execute(f"DELETE FROM {name}")
                 copy.commit()
+            check_pages(store, temporary)
     except (sqlite3.Error, OSError) as error:
         raise DataError(f"{path}: the backup could not be written ({error}).") from error
+
+
+def check_pages(store: Store, path: Path, seconds: float = math.inf) -> None:
+    """Raise if the pages of a store, or of a copy of it, are damaged."""
+    problem = damage(path, seconds)
+    if problem is not None:
+        raise DataError(f"{store.name}: {DAMAGED.reason} ({problem}); {DAMAGED.remedy}.")
 
 
 @contextmanager
@@ -301,26 +313,47 @@ def _unpacked(path: Path) -> Iterator[Store]:
         try:
             if present_version(copy) is None:
                 raise DataError(f"{path}: this is not a Firstpage backup (its tables are missing).")
-            yield copy.prepare()
+            yield _migrated(copy, path)
         finally:
             copy.close()
 
 
+def _migrated(copy: Store, path: Path) -> Store:
+    """Migrate the copy of a backup; an error names the backup."""
+    try:
+        return copy.prepare()
+    except DataError as error:
+        raise DataError(str(error).replace(copy.name, str(path))) from error
+
+
 def _check_sqlite(path: Path, copied: Path) -> None:
     """Raise if the database is truncated or damaged."""
+    problem = damage(copied)
+    if problem is not None:
+        raise DataError(
+            f"{path}: this backup is damaged or truncated ({problem}); take another backup."
+        )
+
+
+def damage(path: Path, seconds: float = math.inf) -> str | None:
+    """Return what is wrong with the pages of an SQLite database; None if nothing is.
+
+    After some seconds, the rest is not checked.
+    """
+    end = time.monotonic() + seconds
     try:
-        with closing(sqlite3.connect(copied)) as copy:
-            status = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-            pages = copy.execute("PRAGMA page_count").fetchone()[0]
-            if copied.stat().st_size < pages * copy.execute("PRAGMA page_size").fetchone()[0]:
+        with closing(sqlite3.connect(path)) as database:
+            database.set_progress_handler(lambda: time.monotonic() > end, CHECK_STEPS)
+            status = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            journal = database.execute("PRAGMA journal_mode").fetchone()[0]
+            pages = database.execute("PRAGMA page_count").fetchone()[0]
+            size = pages * database.execute("PRAGMA page_size").fetchone()[0]
+            if journal != "wal" and path.stat().st_size < size:
                 status = "its last page is incomplete"
     except sqlite3.Error as error:
-        status = str(error)
-    if status != "ok":
-        reason = " ".join(str(status).split())
-        raise DataError(
-            f"{path}: this backup is damaged or truncated ({reason}); take another backup."
-        )
+        interrupted = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+        status = "ok" if interrupted else str(error)
+    return None if status == "ok" else " ".join(str(status).split())
 
 
 def _fill(store: Store, rows: Rows) -> Restored:

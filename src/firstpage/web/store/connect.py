@@ -8,7 +8,9 @@ process, also `BEGIN`, `ROLLBACK` and a ping, so that answers to questions do wi
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import selectors
 import threading
 import time
@@ -23,7 +25,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     Executable,
-    RootTransaction,
     RowMapping,
     Table,
     create_engine,
@@ -31,12 +32,22 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.engine import URL, Dialect, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, OperationalError
+from sqlalchemy.engine import URL, Dialect, ExceptionContext, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from firstpage.errors import DataError, FirstpageError, missing_dependency
+from firstpage.errors import DataError, missing_dependency
+from firstpage.folders import remove, sync_to_disk
+from firstpage.web.store.failures import (
+    DAMAGED,
+    READ_ONLY_STATE,
+    RESTORE,
+    Busy,
+    StoreUnavailable,
+    failure_of,
+    short,
+)
 from firstpage.web.store.tables import alembic_version, metadata
 
 if TYPE_CHECKING:
@@ -51,13 +62,6 @@ POSTGRES_CONNECTIONS = 8  # each is a process, so that peak load waits instead o
 SQLITE_CONNECTIONS, SQLITE_OVERFLOW = 24, 40  # kept open, and in addition at peak load
 AUTOCOMMIT = "firstpage_autocommit"  # whether each statement of a connection commits by itself
 PING_AFTER = 30.0  # seconds without use after which a connection to PostgreSQL is tested by a ping
-
-
-class Busy(FirstpageError):
-    """The database stayed locked, or all connections stayed in use, for too long."""
-
-    def __init__(self) -> None:
-        super().__init__("the database is busy; please try again in a moment.")
 
 
 def utc_now() -> datetime:
@@ -118,11 +122,18 @@ class Tx:
 
 
 class Store:
-    """A database, opened by its folder or URL."""
+    """A database, opened by its folder or URL.
 
-    def __init__(self, location: str | Path, clock: Clock = utc_now) -> None:
-        self.url = database_url(location)
+    Attributes
+    ----------
+    report : callable
+        Called with each failure of the database, by default without effect.
+    """
+
+    def __init__(self, location: str | Path | URL, clock: Clock = utc_now) -> None:
+        self.url = location if isinstance(location, URL) else database_url(location)
         self.clock = clock
+        self.report: Callable[[StoreUnavailable], None] = lambda failure: None
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._writing = threading.Lock()  # fairer than SQLite's polling
         self._held = threading.local()  # the connection of `holding_connection`, per thread
@@ -151,7 +162,7 @@ class Store:
         with self._single_writer(), self._connected() as connection:
             connection.execution_options(firstpage_writes=True)
             try:
-                with _begin_writing(connection):
+                with connection.begin():
                     yield Tx(connection, self.clock)
             finally:
                 connection.execution_options(firstpage_writes=False)
@@ -173,17 +184,22 @@ class Store:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """Yield a connection of the pool; raise `Busy` after waiting too long for one."""
+        """Yield a connection; raise `StoreUnavailable` if the database fails in the block."""
         held = getattr(self._held, "connection", None)
-        if held is not None and not held.in_transaction():
-            yield held
-            return
         try:
-            connection = self.engine.connect()
+            if held is not None and not held.in_transaction():
+                yield held
+                return
+            with self.engine.connect() as connection:
+                yield connection
         except PoolTimeout as error:
             raise Busy from error
-        with connection:
-            yield connection
+        except DBAPIError as error:
+            failure = failure_of(error)
+            if failure is None:
+                raise
+            self.report(failure)
+            raise failure from error
 
     @contextmanager
     def _single_writer(self) -> Iterator[None]:
@@ -199,7 +215,7 @@ class Store:
         """Create the tables, or migrate them to the newest version; return the store."""
         with self.readable_errors():
             if self.sqlite:
-                make_private(Path(str(self.url.database)))
+                prepare_file(self.url)
             upgrade(self)
         return self
 
@@ -208,10 +224,13 @@ class Store:
         """Turn database errors inside the block into one-line errors for users."""
         try:
             yield
+        except StoreUnavailable as error:
+            advice = f"{error.reason}; {error.remedy}." if error.reason else error
+            raise DataError(f"{self.name}: {advice}") from error
         except DBAPIError as error:
             raise DataError(
-                f"{self.display_url}: cannot open this database ({short(error)}); "
-                "check its address, that it is running, and that you have write access."
+                f"{self.name}: the database refused a statement ({short(error)}); if another "
+                f"program has changed it, {RESTORE}."
             ) from error
 
     def close(self) -> None:
@@ -223,12 +242,22 @@ class Store:
         """The address, without a password."""
         return self.url.render_as_string(hide_password=True)
 
+    @property
+    def name(self) -> str:
+        """The file of SQLite, or the address, for messages."""
+        return str(self.url.database) if self.sqlite else self.display_url
+
 
 def database_url(location: str | Path) -> URL:
     """Return the URL of `firstpage.db` in a folder, which is created, or the URL itself."""
     text = str(location)
     if "://" not in text:
         folder = Path(location)
+        if folder.is_file():
+            raise DataError(
+                f"{folder}: is a file; give the project's folder, or a database: "
+                f"sqlite:///{folder.resolve()}"
+            )
         try:
             folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         except OSError as error:
@@ -243,10 +272,76 @@ def database_url(location: str | Path) -> URL:
     return url.set(drivername=kind)
 
 
+def holds_store(location: str | Path) -> bool:
+    """Return whether a folder has a database, or what remains of one; True for a URL or a file."""
+    folder = Path(location)
+    names = (FILE, f"{FILE}-wal")
+    return (
+        "://" in str(location)
+        or folder.is_file()
+        or any((folder / name).exists() for name in names)
+    )
+
+
 def make_private(path: Path) -> None:
     """Create a file that only its owner can read; the files that SQLite adds inherit its mode."""
     with suppress(OSError):  # it exists, or opening it will report the problem
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
+
+
+def prepare_file(url: URL) -> None:
+    """Create the file of a database with its tables, unless it exists.
+
+    A file that is empty, or missing beside its write-ahead log, is what remains of a lost database,
+    which a new one must not hide.
+    """
+    path = Path(str(url.database))
+    journal = path.with_name(f"{path.name}-wal")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, and must be a database file; rename it.")
+    if not path.exists():
+        if journal.exists():
+            raise DataError(
+                f"{path}: is missing, but {journal.name} is there: the database was lost; put it "
+                f"back, or {RESTORE}."
+            )
+        _create_file(url, path)
+    elif path.is_file() and not path.stat().st_size:
+        raise DataError(
+            f"{path}: is empty (0 bytes), so the database was lost; {RESTORE}. Only if there never "
+            "was one, delete this file."
+        )
+
+
+def _create_file(url: URL, path: Path) -> None:
+    """Create a database under another name, then give it its name, unless there is one by now.
+
+    A process that is killed thereby leaves no empty file, and servers can start at the same time.
+    """
+    temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        make_private(temporary)
+        store = Store(url.set(database=str(temporary)))
+        try:
+            upgrade(store)
+        finally:
+            store.close()
+        _rename_new(temporary, path)
+        sync_to_disk(path.parent)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            remove(temporary.with_name(temporary.name + suffix))
+
+
+def _rename_new(temporary: Path, path: Path) -> None:
+    """Rename a file unless the new name exists, also if another process creates it meanwhile."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            os.replace(temporary, path)
 
 
 def _parsed(text: str) -> URL:
@@ -275,7 +370,7 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
             url, connect_args={"timeout": WAIT, "check_same_thread": False},
-            pool_size=SQLITE_CONNECTIONS, max_overflow=SQLITE_OVERFLOW,
+            pool_size=SQLITE_CONNECTIONS, max_overflow=SQLITE_OVERFLOW, json_deserializer=_loads,
         )  # fmt: skip
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -288,6 +383,7 @@ def _engine(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
     event.listen(engine, "begin", _begin_postgres)
+    event.listen(engine, "handle_error", _leave_standby)
     _check_connections(engine)
     return engine
 
@@ -304,6 +400,12 @@ def _check_connections(engine: Engine) -> None:
         used = record.info.get("used")
         if used is not None:
             _check_alive(raw, engine.dialect, time.monotonic() - used)
+
+
+def _leave_standby(context: ExceptionContext) -> None:
+    """Replace all connections after a failover, as the new ones reach the new primary server."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_STATE:
+        context.is_disconnect = True
 
 
 @contextmanager
@@ -347,20 +449,18 @@ def _check_alive(raw: Any, dialect: Dialect, unused: float) -> None:
         raise InvalidatePoolError from error
 
 
+def _loads(text: str) -> Any:
+    """Return a stored JSON value."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DAMAGED.error("a stored value is not JSON") from error
+
+
 def _set_up_sqlite(raw: Any, record: object) -> None:
     raw.isolation_level = None  # BEGIN is emitted by `_begin_sqlite`
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         raw.execute(f"PRAGMA {pragma}").close()
-
-
-def _begin_writing(connection: Connection) -> RootTransaction:
-    """Begin a write transaction; raise `Busy` if another process holds the lock for too long."""
-    try:
-        return connection.begin()
-    except OperationalError as error:
-        if "locked" in short(error):
-            raise Busy from error
-        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -379,33 +479,46 @@ def storable(text: str) -> str:
     return text
 
 
-def short(error: Exception) -> str:
-    """Return the first line of a database error."""
-    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
 MIGRATION_LOCK = 7_205_759  # arbitrary, the same for all servers of one PostgreSQL database
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(store: Store) -> None:
     """Create the tables or migrate them to the newest version; concurrent servers take turns."""
-    if present_version(store) == newest_version():
-        return  # the usual case
+    if present_version(store) == newest_version():  # the usual case
+        with store.read() as tx:
+            missing = sorted(metadata.tables.keys() - _table_names(tx))
+        if missing:
+            raise DataError(f"{store.name}: the table {missing[0]!r} is missing; {RESTORE}.")
+        return
     with store.write() as tx:
         if not store.sqlite:
             tx.connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
         version = version_in(tx)
         if version is None:
+            _check_foreign(store, tx)
             create_tables(tx)
         elif version not in known_versions():
             raise DataError(
-                f"{store.display_url}: was written by a newer Firstpage (tables {version}); "
+                f"{store.name}: was written by a newer Firstpage (tables {version}); "
                 "update this one."
             )
         elif version != newest_version():
             migrate(tx)
+
+
+def _check_foreign(store: Store, tx: Tx) -> None:
+    """Refuse a database without a version whose tables have the names of ours."""
+    taken = sorted(metadata.tables.keys() & _table_names(tx))
+    if taken:
+        raise DataError(
+            f"{store.name}: has the table {taken[0]!r} of another program; give a new folder or an "
+            "empty database."
+        )
+
+
+def _table_names(tx: Tx) -> set[str]:
+    return set(inspect(tx.connection).get_table_names())
 
 
 def create_tables(tx: Tx) -> None:
