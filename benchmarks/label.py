@@ -3,6 +3,7 @@
     python benchmarks/label.py                     # 50 assessors, a minute, both databases
     python benchmarks/label.py --bar 50            # 5 minutes, p99 under 50 ms
     python benchmarks/label.py --bar 200 --database postgres   # 2 workers, p99 under 100 ms
+    python benchmarks/label.py --arrivals 200 --minutes 0.3    # browsers with empty caches, in 10 s
 
 The assessors arrive within ten seconds.  Each answers every two seconds (k = 10), by the requests
 that the judging page makes in Chromium, which tests/web/browser/test_judging.py counts: one per
@@ -12,6 +13,10 @@ the log exactly once, and every log must replay.  CPU times are those of the ser
 and of the clients, which share the machine's cores: their sum times the answers per second is what
 the load needs of them.
 
+With --arrivals, as many more people open the judging page with empty caches while the assessors
+answer: the page, its scripts and style sheets over at most six connections each, modules when the
+scripts that import them are there, then the first question.
+
 Held equal: both databases have the same assessors, tasks, schedule and machine.
 """
 
@@ -19,9 +24,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +47,7 @@ from common import seconds, show, versions
 PAUSE = 2.0  # seconds from one answer to the next
 BARS = {50: (1, 0.05), 200: (2, 0.1)}  # assessors: server processes, and p99 in seconds
 BAR_MINUTES = 5.0
+BROWSER_CONNECTIONS = 6  # to one host, as browsers have
 ARRIVAL = 10.0  # seconds in which all assessors open their first query
 
 
@@ -60,12 +68,76 @@ class Connection:
     async def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request; return status and content of the response."""
         data = b"" if body is None else json.dumps(body).encode()
+        status, _, content = await self.request(method, path, data)
+        return status, json.loads(content)
+
+    async def request(self, method: str, path: str, data: bytes = b"") -> tuple[int, int, bytes]:
+        """Send a request; return the status, the bytes of the response, and its content."""
         head = f"{method} {path} HTTP/1.1\r\n{self.head}Content-Length: {len(data)}\r\n\r\n"
         self.writer.write(head.encode() + data)
-        reply = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        start = await self.reader.readuntil(b"\r\n\r\n")
+        reply = start.decode("latin-1").split("\r\n")
         fields = dict(line.lower().split(": ", 1) for line in reply[1:] if ": " in line)
         content = await self.reader.readexactly(int(fields["content-length"]))
-        return int(reply[0].split()[1]), json.loads(content)
+        size = len(start) + len(content)
+        if fields.get("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        return int(reply[0].split()[1]), size, content
+
+
+class Browser:
+    """A browser with an empty cache, which opens the judging page."""
+
+    def __init__(self, port: int, worker: dict[str, Any]) -> None:
+        self.port, self.task = port, worker["tasks"][0]
+        self.worker = worker
+        self.connections: asyncio.Queue[Connection | None] = asyncio.Queue()
+        for _ in range(BROWSER_CONNECTIONS):
+            self.connections.put_nowait(None)  # not open yet
+        self.requests = self.bytes = 0
+        self.urls: set[str] = set()
+
+    async def open(self) -> None:
+        """Load everything until the first question can be shown."""
+        page = await self.get(f"/tasks/{self.task}")
+        urls = re.findall(r'<(?:link|script)[^>]*(?:href|src)="(/static/[^"]+)"', page.decode())
+        await self.load(urls)
+        frame = re.search(r'data-frame="([^"]+)"', page.decode())[1]
+        question = f"/api/v1/tasks/{self.task}?contents=true"
+        await asyncio.gather(self.get(frame), self.get(question))
+        while not self.connections.empty():
+            connection = self.connections.get_nowait()
+            if connection is not None:
+                connection.writer.close()
+
+    async def load(self, urls: list[str]) -> None:
+        """Load files at the same time, and the modules that they import."""
+        new = [url for url in dict.fromkeys(urls) if url not in self.urls]
+        self.urls.update(new)
+        await asyncio.gather(*map(self.load_file, new))
+
+    async def load_file(self, url: str) -> None:
+        content = await self.get(url)
+        if url.endswith(".js"):
+            names = re.findall(r'^import .* from "\./([^"]+)";', content.decode(), re.MULTILINE)
+            await self.load([f"{url.rpartition('/')[0]}/{name}" for name in names])
+
+    async def get(self, path: str) -> bytes:
+        """Return the content of a response, on the next free connection."""
+        connection = await self.connections.get()
+        if connection is None:
+            worker = self.worker
+            connection = Connection("127.0.0.1", self.port, worker["cookie"], worker["csrf"])
+            connection.head += "Accept-Encoding: gzip\r\n"
+            await connection.open()
+        try:
+            status, size, content = await connection.request("GET", path)
+        finally:
+            self.connections.put_nowait(connection)
+        if status != 200:
+            raise OSError(f"{path}: {status}")
+        self.requests, self.bytes = self.requests + 1, self.bytes + size
+        return content
 
 
 class LoadTest:
@@ -77,12 +149,27 @@ class LoadTest:
         self.opens: list[float] = []
         self.acknowledged: list[tuple[int, int, str]] = []
         self.errors: list[str] = []
+        self.arrivals: list[tuple[float, int, int]] = []  # seconds, requests, bytes
 
     async def run(self) -> None:
         """Run all assessors until the time is over."""
         end = time.perf_counter() + self.settings["seconds"]
-        await asyncio.gather(*(self.assessor(worker, end) for worker in self.settings["workers"]))
+        await asyncio.gather(
+            *(self.assessor(worker, end) for worker in self.settings["workers"]),
+            *(self.arrive(worker) for worker in self.settings["arriving"]),
+        )
         self.cpu = time.process_time()
+
+    async def arrive(self, worker: dict[str, Any]) -> None:
+        """Open the judging page as a new visitor, within the time in which all arrive."""
+        await asyncio.sleep(random.Random(worker["number"]).uniform(0, ARRIVAL))
+        browser, start = Browser(self.settings["port"], worker), time.perf_counter()
+        try:
+            await browser.open()
+        except (OSError, asyncio.IncompleteReadError) as error:
+            self.errors.append(f"arrival: {error!r}")
+        duration = time.perf_counter() - start
+        self.arrivals.append((duration, browser.requests, browser.bytes))
 
     async def assessor(self, worker: dict[str, Any], end: float) -> None:
         """Answer the tasks of one assessor, one question every PAUSE seconds."""
@@ -143,7 +230,7 @@ def client() -> None:
     json.dump(
         {
             "answers": load.answers, "opens": load.opens, "errors": load.errors,
-            "acknowledged": load.acknowledged, "cpu": load.cpu,
+            "acknowledged": load.acknowledged, "cpu": load.cpu, "arrivals": load.arrivals,
         },
         sys.stdout,
     )  # fmt: skip
@@ -173,20 +260,26 @@ def database_process(where: str) -> int | None:
 
 
 def measure(
-    where: str, assessors: int, minutes: float, strategy: str, workers: int, documents: int
-) -> dict[str, Any]:
+    where: str, assessors: int, minutes: float, strategy: str, workers: int, documents: int,
+    arrivals: int,
+) -> dict[str, Any]:  # fmt: skip
     """Return the results of one run on one database."""
     from tests.web.load import Server, Tally, prepare, verify_store
 
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
-    clients = prepare(where, assessors, queries, documents, strategy=strategy)
-    server = Server(where, options=("--workers", str(workers)) if workers > 1 else ())
+    clients = prepare(where, assessors + arrivals, queries, documents, strategy=strategy)
+    connections = 1000 + BROWSER_CONNECTIONS * arrivals
+    server = Server(
+        where, options=("--workers", str(workers), "--max-connections", str(connections))
+    )
     try:
         server.start()
         warmup = clients[0].client(server.address)
         warmup.get(f"/api/v1/tasks/{clients[0].tasks[0]}")  # loads the strategy
         settings = {
-            "seconds": minutes * 60, "port": server.port, "workers": [asdict(c) for c in clients],
+            "seconds": minutes * 60, "port": server.port,
+            "workers": [asdict(c) for c in clients[:assessors]],
+            "arriving": [asdict(c) for c in clients[assessors:]],
         }  # fmt: skip
         processes = {"server": server.process.pid, "database": database_process(where)}
         before = {name: cpu_seconds(pid) for name, pid in processes.items() if pid is not None}
@@ -237,6 +330,15 @@ def table_row(kind: str, results: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+def arrivals_row(kind: str, arrivals: list[list[float]]) -> list[str]:
+    """Return a row of the table of first pages."""
+    times = sorted(duration for duration, _, _ in arrivals)
+    quantiles = [times[min(len(times) - 1, int(len(times) * f))] for f in (0.5, 0.99, 1)]
+    requests, size = (sum(row[i] for row in arrivals) / len(arrivals) for i in (1, 2))
+    return [kind, f"{requests:.0f}", f"{size / 1000:.0f} kB", *map(seconds, quantiles)]
+
+
+ARRIVALS_HEAD = ["database", "requests", "bytes", "p50", "p99", "maximum"]
 CPU_OF = ("server", "database", "clients")
 HEAD = [
     "database", "answers", "per second", "p50", "p95", "p99", "maximum",
@@ -254,6 +356,7 @@ def main() -> None:
     parser.add_argument("--strategy", default=None)
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
     parser.add_argument("--bar", type=int, choices=list(BARS), help="check a bar, in five minutes")
+    parser.add_argument("--arrivals", type=int, default=0, help="browsers with empty caches")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
@@ -266,7 +369,7 @@ def main() -> None:
         options.workers, limit = BARS[options.bar]
     strategy = options.strategy or DEFAULT_STRATEGY
     kinds = ["sqlite", "postgres"] if options.database == "both" else [options.database]
-    rows, problems = [], []
+    rows, arrived, problems = [], [], []
     for kind in kinds:
         with database(kind) as where:
             if where is None:
@@ -274,9 +377,11 @@ def main() -> None:
                 continue
             results = measure(
                 where, options.assessors, options.minutes, strategy, options.workers,
-                options.documents,
+                options.documents, options.arrivals,
             )  # fmt: skip
         rows.append(table_row(kind, results))
+        if options.arrivals:
+            arrived.append(arrivals_row(kind, results["arrivals"]))
         problems += [f"{kind}: {p}" for p in results["problems"]]
         if limit is not None and quantile(results, 0.99) >= limit:
             problems.append(f"{kind}: p99 is not under {seconds(limit)}")
@@ -286,6 +391,8 @@ def main() -> None:
         f"{options.workers} server process{'es' if options.workers > 1 else ''}"
     )
     show(title, HEAD, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
+    if arrived:
+        show(f"{options.arrivals} first pages in {ARRIVAL:.0f} s", ARRIVALS_HEAD, arrived, "")
     for problem in problems[:20]:
         print(f"Problem: {problem}")
     sys.exit(1 if problems else 0)

@@ -1,25 +1,38 @@
-"""Static files of all servers: the shared look, and the files of a server's own."""
+"""Static files for pages: few, compressed, in memory, and cached by browsers forever."""
 
 from __future__ import annotations
 
+import gzip
+import mimetypes
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from os import PathLike, stat_result
 from pathlib import Path
 
-from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from firstpage.transport.modules import bundled
 
 SHARED_FOLDER = Path(__file__).parent / "static"
+CACHED = {
+    "cache-control": "public, max-age=31536000, immutable",
+    "vary": "accept-encoding",
+    "content-disposition": "inline",
+}
 
 
-class CachedStaticFiles(StaticFiles):
-    """The files of folders, which browsers cache forever: `url` changes with their contents.
+class CachedStaticFiles:
+    """An application that serves the files of folders; `url` changes with their contents.
+
+    A script contains the modules that it imports, so that a page needs one request for it.
 
     Parameters
     ----------
     folders : path
         The folders, in addition to the shared one; the files of all have distinct names.
+    sheets : mapping, optional
+        Further style sheets, each with the names of the files that it joins.
 
     Attributes
     ----------
@@ -27,19 +40,40 @@ class CachedStaticFiles(StaticFiles):
         `/static/` with a digest of all files.
     """
 
-    def __init__(self, *folders: Path) -> None:
-        super().__init__(directory=SHARED_FOLDER)
-        self.all_directories = [SHARED_FOLDER, *folders]
+    def __init__(self, *folders: Path, sheets: Mapping[str, Sequence[str]] | None = None) -> None:
+        sources = {
+            path.name: path.read_bytes()
+            for folder in (SHARED_FOLDER, *folders)
+            for path in sorted(folder.iterdir())
+        }
+        for name, parts in (sheets or {}).items():
+            sources[name] = b"\n".join(sources[part] for part in parts)
+        scripts = {name: data.decode() for name, data in sources.items() if name.endswith(".js")}
+        contents = sources | {name: bundled(scripts, name).encode() for name in scripts}
         digest = sha256()
-        for folder in (SHARED_FOLDER, *folders):
-            for path in sorted(folder.iterdir()):
-                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        for name, data in contents.items():
+            digest.update(name.encode() + b"\0" + data)
         self.url = f"/static/{digest.hexdigest()[:12]}"
+        self._responses = {f"/{name}": _responses(name, data) for name, data in contents.items()}
 
-    def file_response(
-        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope,
-        status_code: int = 200,
-    ) -> Response:  # fmt: skip
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers["cache-control"] = "public, max-age=31536000, immutable"
-        return response
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a file, compressed if the browser accepts that."""
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        plain, compressed = self._responses.get(path, (None, None))
+        response: Response | None = plain
+        if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+            response = compressed
+        if response is None or scope["method"] not in ("GET", "HEAD"):
+            response = PlainTextResponse("There is no such file.", 404)
+        await response(scope, receive, send)
+
+
+def _responses(name: str, data: bytes) -> tuple[Response, Response]:
+    """Return the response with a file, as it is and compressed."""
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if kind in ("text/javascript", "application/javascript"):
+        kind = "text/javascript"
+    plain = Response(data, media_type=kind, headers=CACHED)
+    compressed = Response(gzip.compress(data, 9, mtime=0), media_type=kind, headers=CACHED)
+    compressed.headers["content-encoding"] = "gzip"
+    return plain, compressed

@@ -34,12 +34,16 @@ from firstpage.web.store.projects import Member, Project
 from firstpage.web.store.scales import scale_title
 
 STATIC = Path(__file__).parents[1] / "static"
+SHEETS = {
+    "page.css": ("base.css", "forms.css"),
+    "judge-page.css": ("base.css", "forms.css", "judge.css"),
+}
 
 
 @cache
 def static_files() -> CachedStaticFiles:
     """Return the static files, with the address under which they are served."""
-    return CachedStaticFiles(STATIC)
+    return CachedStaticFiles(STATIC, sheets=SHEETS)
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
