@@ -92,18 +92,18 @@ GOOD_LIST = Sample("", items=("Boiling times of eggs", "Soft-boiled eggs", "A hi
 BAD_LIST = Sample("", items=("A history of egg cups", "Hens as pets", "Boiling times of eggs"))
 
 START = (
-    "This is a short tour with sample texts; none of your answers here is stored. Each button "
-    "shows its key. "
+    "This is a short tour with sample texts; none of your answers here is stored. Click a button, "
+    "or press the key that it shows. "
 )
 STEPS: dict[str, tuple[Step, ...]] = {
     "pairs": (
         Step(
-            START + "Choose the document that answers the query better: press ← or →.",
+            START + "Choose the document that answers the query better.",
             TIMES, CUPS, 1, "The left document answers the query; the right one mentions eggs.",
         ),
         Step(
-            "Words of the query are marked; H switches that off and on. Long documents scroll with "
-            "↓ or the space bar, and J joins lines that were wrapped.",
+            "Words of the query are marked, and wrapped lines are joined; View switches that off "
+            "and on. Long documents scroll, also with ↓ or the space bar.",
             WRAPPED, LONG, -1, "The answer is at the end of the right document: five minutes. A "
             "document is judged by all of it, not by how it starts.",
         ),

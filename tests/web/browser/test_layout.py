@@ -131,6 +131,20 @@ def test_pages_before_signing_in_fit(site: Live) -> None:
     assert not found, "\n".join(found)
 
 
+PLACES = """() => [...document.querySelectorAll("header.top :is(a, button)")]
+  .filter((e) => e.checkVisibility())
+  .map((e) => e.getBoundingClientRect())
+  .map((box) => [Math.round((box.top + box.bottom) / 60), box.left])"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_keyboard_follows_the_reading_order_of_the_top(site: Live, width: int) -> None:
+    page = site.open("/p/lists/dashboard", "lena", viewport={"width": width, "height": 800})
+    places = page.evaluate(PLACES)
+    assert len(places) >= 5
+    assert places == sorted(places)
+
+
 def test_the_menu_of_a_phone_is_used_by_keyboard(site: Live) -> None:
     """It opens and closes with keys, takes the focus in order, and is large enough for a thumb."""
     page = site.open("/p/lists/dashboard", login="lena", **PHONE)
