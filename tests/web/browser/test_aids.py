@@ -251,6 +251,18 @@ def test_moved_paragraphs_are_not_marked_as_different(live: Live) -> None:
     assert differing == {("three",), ("eight",)}
 
 
+def test_values_that_are_swapped_are_marked(live: Live) -> None:
+    """A value means something else beside another name, also if both documents have it."""
+    common = {"name": "A kettle of steel for the kitchen", "color": "gray", "made in": "Spain"}
+    fields = (common | {"price": 20, "liters": 10}, common | {"price": 10, "liters": 20})
+    documents = tuple(
+        DocumentRecord(f"d{i}", "Kettle", "card", fields=values) for i, values in enumerate(fields)
+    )
+    page = open_question(live, documents)
+    for side in ("left", "right"):
+        assert {"10", "20"} & set(" ".join(marked(page, "difference", side)).split())
+
+
 def test_images_and_links(live: Live) -> None:
     html = (
         f'<p>tea <img src="{picture()}" alt="a pot"> '

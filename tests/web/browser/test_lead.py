@@ -147,9 +147,12 @@ def test_the_dashboard_is_live(live: Live) -> None:
     task = live.task("books", "ada")
     page = live.open("/p/books/dashboard", login="lena")
     expect(page.locator("[data-live] dd").first).to_have_text("0")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("[data-live] .scroll").first.evaluate("box => { box.scrollLeft = 90 }")
     other = live.open(f"/tasks/{task}")
     answer(other, "ArrowLeft")
     expect(page.locator("[data-live] dd").first).to_have_text("1")
+    assert page.locator("[data-live] .scroll").first.evaluate("box => box.scrollLeft") == 90
 
 
 def test_people_are_managed(live: Live) -> None:

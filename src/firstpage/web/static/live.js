@@ -4,13 +4,20 @@ const section = document.querySelector("[data-live]");
 const note = document.querySelector("#live-note");
 let last = section?.innerHTML;
 
+/** Replaces the section, whose tables stay scrolled. */
+function show(text) {
+  const offsets = Array.from(section.querySelectorAll(".scroll"), (box) => box.scrollLeft);
+  section.innerHTML = last = text; // from our own server
+  section.querySelectorAll(".scroll").forEach((box, i) => { box.scrollLeft = offsets[i] ?? 0; });
+}
+
 async function refresh() {
   if (document.hidden || section.contains(document.activeElement)) return;
   try {
     const reply = await fetch(section.dataset.live, { headers: { Accept: "text/html" } });
     if (!reply.ok || reply.redirected) throw new Error(String(reply.status));
     const text = await reply.text();
-    if (text !== last) section.innerHTML = last = text; // from our own server
+    if (text !== last) show(text);
     note.textContent = "live";
   } catch {
     note.textContent = "no connection; trying again";

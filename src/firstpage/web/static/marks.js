@@ -7,11 +7,13 @@ const MAX_TEXT = 400_000; // characters of a document that are searched
 const MAX_WORDS = 20_000; // of a document that is compared
 const MAX_EDITS = 1_500; // inserted and deleted words
 const MAX_PAIRS = 40_000; // of blocks, one of each document, that are compared
+const MIN_MOVED = 5; // words of a block that counts as the same at another place of a text
 const MIN_COMMON = 0.6; // fraction of the words of both that near-duplicates share
 
 // The background of a query word covers that of a difference, whose underline stays.
 const PRIORITIES = { difference: 0, query: 1 };
-const BLOCKS = "li, p, h1, h2, h3, h4, h5, h6, dt, dd, td, th, caption, pre, blockquote, figcaption, address, "
+// A row of a table and a list of properties are one block: their cells mean nothing elsewhere.
+const BLOCKS = "li, p, h1, h2, h3, h4, h5, h6, dl, tr, caption, pre, blockquote, figcaption, address, "
   + "article, section, header, footer, nav, aside, main, div, body";
 
 /** Whether this browser can mark words without changing a document. */
@@ -31,10 +33,13 @@ export function markQuery(doc, query, on) {
 /** Marks the words in which near-duplicates differ, or removes the marks; returns whether there are any.
  *
  * A block of text that both documents have, wherever it is, is equal.  `itemwise` compares the other
- * blocks one with one, as the results of two lists; otherwise the documents are compared as a whole. */
+ * blocks one with one, as the results of two lists; otherwise the documents are compared as a whole, and
+ * short blocks only in their order. */
 export function markDifferences(left, right, on, itemwise = false) {
   const sides = [left, right].map((doc) => (on ? Array.from(wordsOf(doc)) : []));
-  const changed = on && (itemwise || nearDuplicates(...sides)) ? changedWords(sides, itemwise) : [[], []];
+  const comparable = on && sides.every((side) => side.length <= MAX_WORDS);
+  const similar = comparable && (itemwise || commonFraction(...sides) >= MIN_COMMON);
+  const changed = similar ? changedWords(sides, itemwise) : [[], []];
   [left, right].forEach((doc, i) => set(doc, "difference", runs(doc, sides[i], changed[i])));
   return changed.some((side) => side.length > 0);
 }
@@ -42,7 +47,8 @@ export function markDifferences(left, right, on, itemwise = false) {
 /** Returns the numbers of the changed words of both sides, in order. */
 function changedWords(sides, itemwise) {
   const [left, right] = sides.map(blocksOf);
-  const unequal = [unequalBlocks(left, right), unequalBlocks(right, left)];
+  const least = itemwise ? 1 : MIN_MOVED;
+  const unequal = [unequalBlocks(left, right, least), unequalBlocks(right, left, least)];
   const pairs = itemwise ? similarPairs(sides, ...unequal) : [unequal.map((blocks) => blocks.flat())];
   const changed = [[], []];
   for (const pair of pairs) {
@@ -66,22 +72,24 @@ function blocksOf(all) {
   return [...blocks.values()];
 }
 
-/** Returns the blocks that are not among the others; repeated blocks count. */
-function unequalBlocks(blocks, others) {
+/** Returns the blocks that are not among the others, or have fewer than `least` words; repeated ones count. */
+function unequalBlocks(blocks, others, least) {
   const unmatched = counted(others.map(({ text }) => text));
-  return blocks.filter(({ text }) => !take(unmatched, text)).map(({ numbers }) => numbers);
+  const unequal = blocks.filter(({ numbers, text }) => numbers.length < least || !take(unmatched, text));
+  return unequal.map(({ numbers }) => numbers);
 }
 
 /** Returns pairs of blocks that are near-duplicates, the most similar first, each block at most once. */
 function similarPairs(sides, left, right) {
   const similar = [];
   if (left.length * right.length > MAX_PAIRS) return similar;
-  for (const a of left) {
-    for (const b of right) {
-      const value = commonFraction(a.map((i) => sides[0][i]), b.map((i) => sides[1][i]));
-      if (value >= MIN_COMMON) similar.push({ value, pair: [a, b] });
-    }
-  }
+  const texts = [left, right].map((blocks, i) => blocks.map((numbers) => numbers.map((n) => sides[i][n])));
+  texts[0].forEach((a, i) => {
+    texts[1].forEach((b, j) => {
+      const value = commonFraction(a, b);
+      if (value >= MIN_COMMON) similar.push({ value, pair: [left[i], right[j]] });
+    });
+  });
   const used = new Set();
   return similar.sort((x, y) => y.value - x.value).flatMap(({ pair }) => {
     if (pair.some((block) => used.has(block))) return [];
@@ -130,12 +138,7 @@ function runs(doc, all, changed) {
   return ranges;
 }
 
-/** Whether two texts share most of their words, in any order: a quick test before they are compared. */
-function nearDuplicates(a, b) {
-  return Math.max(a.length, b.length) <= MAX_WORDS && commonFraction(a, b) >= MIN_COMMON;
-}
-
-/** Returns the fraction of the words of both texts that they share, in any order. */
+/** Returns the fraction of the words of both texts that they share, in any order: a quick comparison. */
 function commonFraction(a, b) {
   const unmatched = counted(a.map(({ word }) => word));
   const common = b.filter(({ word }) => take(unmatched, word)).length;
