@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from os import PathLike, fspath
+from typing import Any, NamedTuple
 
 EXTRAS = {  # the modules of extras that a command checks before it begins
     "web": ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2"),
@@ -16,7 +17,33 @@ EXTRAS = {  # the modules of extras that a command checks before it begins
 }
 
 
-class FirstpageError(Exception):
+class Advice(NamedTuple):
+    """What to do by a parameter: a sentence with {} in place of the parameter.
+
+    In Python the sentence names the parameter.  The command line names its option instead, and
+    omits the sentence if the running command has no such option.
+    """
+
+    sentence: str
+    parameter: str
+    value: Any = None  # of the parameter, if the sentence sets it
+    of: str = ""  # what the parameter describes, where several things have one: "queries"
+
+    def __str__(self) -> str:
+        value = "" if self.value is None else repr(self.value)
+        return self.sentence.replace("{}", f"{self.parameter}={value}")
+
+
+class _Advised(Exception):
+    """A message, and advice that is a sentence of its own."""
+
+    def __init__(self, message: str = "", advice: Advice | None = None) -> None:
+        super().__init__(message if advice is None else f"{message} {advice}")
+        self.message = message
+        self.advice = advice
+
+
+class FirstpageError(_Advised):
     """Base class of all errors that a user's input causes.
 
     Examples
@@ -62,7 +89,7 @@ class MissingDependency(FirstpageError, ImportError):
     """An optional package is needed and not installed; the message names the extra to install."""
 
 
-class FirstpageWarning(UserWarning):
+class FirstpageWarning(_Advised, UserWarning):
     """Something was corrected or assumed; the result is valid.
 
     Examples

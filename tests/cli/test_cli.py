@@ -308,7 +308,7 @@ BAD = {
     "unknown measure": (["evaluate", "D", "--scores", "S", "-m", "NDGC"], 1, "Nearest: NDCG"),
     "unknown format": (["evaluate", "D", "--scores", "S", "-f", "pdf"], 2, "the format must be one of"),
     "kappa on grades": (["evaluate", "D", "--scores", "S", "-m", "kERR"], 1, "--k 10"),
-    "run as data": (["evaluate", "R", "--scores", "S"], 1, "contains run lines; pass it as --run"),
+    "run as data": (["evaluate", "R", "--scores", "S"], 1, "contains run lines, not features and labels; pass it as --run"),
     "unknown convention": (["evaluate", "D", "--scores", "S", "--convention", "x"], 1, "no convent"),
     "not writable": (["evaluate", "D", "--scores", "S", "-o", "no/x.md"], 1, "cannot write there"),
     "bad ties": (["evaluate", "D", "--scores", "S", "--ties", "x"], 1, "ties must be one of"),

@@ -121,7 +121,10 @@ def test_positions_come_from_a_column(tables: Path, run) -> None:
             "give integers",
         ),
         (["train", "LambdaMART", "train.csv", "--position", "x", "-o", "m.json"], "no column 'x'"),
-        (["train", "LambdaMART", "letor.txt", "--position", "1", "-o", "m.json"], "needs a table"),
+        (
+            ["train", "LambdaMART", "letor.txt", "--position", "1", "-o", "m.json"],
+            "positions are read from a table",
+        ),
         (
             ["convert", "train.csv", "train.txt", *CATEGORICAL],
             "LETOR text holds numbers, and 'brand'",

@@ -156,7 +156,7 @@ def test_id_field(tmp_path: Path) -> None:
         "87049087": {"id": "1", "text": "heart"}
     }
     with pytest.raises(
-        DataError, match=r"a\.jsonl:1: has no value of 'isbn', which id_field names"
+        DataError, match=r"a\.jsonl:1: has no value of 'isbn', the field of the ids"
     ):
         read(tmp_path / "a.jsonl", row, id_field="isbn")
 

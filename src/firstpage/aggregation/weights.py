@@ -13,7 +13,7 @@ import numpy as np
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.joins import match_queries
-from firstpage.errors import DataError, FirstpageWarning, MeasureError
+from firstpage.errors import Advice, DataError, FirstpageWarning, MeasureError
 from firstpage.measures.evaluate import evaluate
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse
@@ -157,7 +157,7 @@ def judgments_of_runs(runs: Sequence[Any], qrels: Any) -> Qrels:
     if not shared.any():
         raise DataError(
             f"the runs and {qrels.source or 'the judgments'} share no query, and weights are "
-            "measured on the queries that both have: give judgments of these queries, or runs over "
-            "the judged ones (valid=, --valid-run), one for each."
+            "measured on the queries that both have: give judgments of these queries.",
+            Advice("Or give runs over the judged ones, one for each, with {}.", "valid"),
         )
     return qrels.select_queries(np.flatnonzero(shared))

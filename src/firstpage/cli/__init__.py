@@ -16,6 +16,7 @@ import click
 from firstpage import __version__, kernels
 from firstpage.cli.help import DeferredCommand, SectionedGroup
 from firstpage.cli.options import refuse_repeated_options
+from firstpage.cli.wording import worded
 from firstpage.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
@@ -87,6 +88,9 @@ class NotePrinter:
         self, message: Warning | str, category: type[Warning], *where: Any, **more: Any
     ) -> None:
         text = str(message)
+        if isinstance(message, FirstpageWarning):
+            context = click.get_current_context(silent=True)
+            text = worded(message, context.command if context else None)
         if issubclass(category, FirstpageWarning) and text not in self._printed:
             self._printed.add(text)
             print(f"firstpage: note: {text}", file=sys.stderr)

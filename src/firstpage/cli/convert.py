@@ -89,8 +89,7 @@ def command(
         raise click.UsageError("--folds and --scores cannot be combined; give one.")
     kind = from_.lower() if from_ else None if is_shard_folder(source) else format_of(source)
     to = to.lower() if to else ("letor" if folds else format_of(target, writing=True))
-    if not folds:
-        outputs.check_suffix(target, (to.lower(),), "TARGET")
+    outputs.check_suffix(target, () if folds else (to.lower(),), "TARGET")
     has_features = kind not in (None, "qrels", "run", "npz", "truth")
     options.only_with("a file of features other than npz", has_features, "dtype")
     read_options: dict[str, Any] = {"dtype": dtype} if has_features else {}

@@ -22,14 +22,14 @@ from firstpage.errors import FirstpageError
 )
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILES")
 @click.option(
-    "--from", "format_", metavar="FORMAT", show_default="by the file",
+    "--from", "from_", metavar="FORMAT", show_default="by the file",
     help="Format of the files: letor, qrels, run, parquet, csv, arrow, npz or truth.",
 )  # fmt: skip
 @options.judgment_options
 @options.categorical
 @options.as_json
 def describe_command(
-    files: tuple[Path, ...], format_: str | None, qrels: Path | None, unjudged: str,
+    files: tuple[Path, ...], from_: str | None, qrels: Path | None, unjudged: str,
     categorical: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Summarize data files, qrels, runs or models.
@@ -43,12 +43,12 @@ def describe_command(
 
     judgments = shared.read_qrels_option(qrels)
     collections = []
-    models = {file: _read_model(file) for file in files if file.suffix == ".json" and not format_}
+    models = {file: _read_model(file) for file in files if file.suffix == ".json" and not from_}
     for file in files:
         if file in models:
             continue
         options_ = shared.feature_options(categorical)
-        data = shared.read_file(file, format_, labeled=judgments is None, **options_)
+        data = shared.read_file(file, from_, labeled=judgments is None, **options_)
         collections.append(data)
         if judgments is not None and not isinstance(collections[-1], Dataset):
             raise FirstpageError(f"{file}: has no features, so --qrels cannot be joined to it.")

@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from firstpage.cli.options import refuse_overwriting
+from firstpage.cli.wording import worded
+from firstpage.errors import FirstpageError
 
 MAX_UNBROKEN = 42  # characters of a default that is kept on one line
 NO_BREAK_SPACE = "\xa0"
@@ -39,9 +41,12 @@ class ExampleCommand(ShortHelpCommand):
         self.examples = tuple(examples)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, unless it would overwrite what it reads."""
+        """Run the command, unless it would overwrite what it reads; errors name its options."""
         refuse_overwriting(ctx)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except FirstpageError as error:
+            raise type(error)(worded(error, self)) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, without a line break inside a short default."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "--ignore-field", "ignored", multiple=True, metavar="NAME", help="Do not read a field."
 )
 @click.option(
-    "--format", "format_", metavar="NAME", show_default="by the file",
+    "--format", "document_format", metavar="NAME", show_default="by the file",
     help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart, npl or folder.",
 )  # fmt: skip
 @options.integer(
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 def command(
     documents: tuple[Path, ...], output: Path, add: bool, overwrite: bool, deleted: tuple[str, ...],
     language: str, fields: tuple[str, ...], id_field: str | None, ignored: tuple[str, ...],
-    format_: str | None, latent: int, refit: bool,
+    document_format: str | None, latent: int, refit: bool,
 ) -> None:  # fmt: skip
     """Create or change an index of texts.
 
@@ -76,11 +76,11 @@ def command(
         raise click.UsageError("--delete and --refit change an index; add DOCUMENTS with --add.")
     options.only_with("a new index", creating, "overwrite", "language", "fields")
     options.only_with("a new index or --refit", creating or refit, "latent")
-    options.only_with("DOCUMENTS", bool(documents), "id_field", "ignored", "format_", "add")
+    options.only_with("DOCUMENTS", bool(documents), "id_field", "ignored", "document_format", "add")
     kinds = _kinds(fields)
     with shared.counting_progress("documents") as progress:
         if creating:
-            stream = read_documents(documents, format_, id_field, ignored)
+            stream = read_documents(documents, document_format, id_field, ignored)
             index = Index.from_documents(
                 stream, output, language=language, fields=kinds, latent=latent,
                 overwrite=overwrite, progress=progress,
@@ -92,7 +92,9 @@ def command(
         if deleted:
             print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
         if documents:
-            changes = index.add(read_documents(documents, format_, id_field, ignored), progress)
+            changes = index.add(
+                read_documents(documents, document_format, id_field, ignored), progress
+            )
             print(f"{output}: {changes}", file=sys.stderr)
             _note_blanks(index)
         if refit:

@@ -114,8 +114,9 @@ def on_command_line(name: str) -> bool:
 
 
 def has_option(name: str) -> bool:
-    """Return whether the running command has a parameter of this name."""
-    return any(option.name == name for option in click.get_current_context().command.params)
+    """Return whether the running command has this option."""
+    parameters = click.get_current_context().command.params
+    return any(name in (*each.opts, *each.secondary_opts) for each in parameters)
 
 
 def only_with(condition: str, met: bool, *names: str) -> None:

@@ -92,7 +92,7 @@ def _suffix_error(path: Path | None, formats: Sequence[str], option: str) -> str
     known = list(dict.fromkeys(suffixes(name)[0] for name in formats))
     listed = " or ".join(filter(None, [", ".join(known[:-1]), *known[-1:]]))
     if not listed:
-        return f"{option} {path}: is a folder; its name must not have the suffix of a file."
+        return f"{option} {path}: names a folder; its name must not have the suffix of a file."
     return f"{option} {path}: the name must end in {listed}."
 
 

@@ -268,7 +268,7 @@ def features_command(
     if qrels is None:
         shared.note(
             "without --qrels there are no labels: the data can be ranked, or trained on by "
-            "votes (train --pairs)."
+            "votes (`firstpage train --pairs`)."
         )
     write(data, output)
     print(f"wrote {data} to {output}", file=sys.stderr)

@@ -112,13 +112,14 @@ def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any
 
 
 def read_data(path: Path, **read_options: Any) -> Dataset:
-    """Read a dataset; where the file has qrels or a run, name the option that takes it."""
+    """Read a dataset; where the file has qrels or a run, name the option that takes it, if any."""
     from firstpage.data.dataset import Dataset
 
     data = read_file(path, **read_options)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
-        raise FirstpageError(f"{path}: contains {kind} lines; pass it as --{kind}.")
+        advice = f"; pass it as --{kind}" if options.has_option(f"--{kind}") else ""
+        raise FirstpageError(f"{path}: contains {kind} lines, not features and labels{advice}.")
     return data
 
 
@@ -218,7 +219,7 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
         )
         return judgments
     reason = "`firstpage train --qrels` uses them"
-    if options.has_option("confidences"):
+    if options.has_option("--no-confidences"):
         reason = "--no-confidences"
     note(f"{path}: the confidences of the judgments are not used here ({reason}).")
     return replace(judgments, query_weights=None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -233,9 +233,11 @@ def without_codes(data: Dataset, path: str) -> Dataset:
         codes = np.where(np.isnan(X[:, column]), len(names), X[:, column]).astype(np.int64)
         X[:, column] = table[codes]
     warnings.warn(
-        f"{path}: LETOR text does not store that {listed_features(data, data.categories)} holds "
-        "categories; read it with categorical= (--categorical).",
-        FirstpageWarning,
+        FirstpageWarning(
+            f"{path}: LETOR text does not store that {listed_features(data, data.categories)} "
+            "holds categories.",
+            Advice("Read it with {}.", "categorical"),
+        ),
         stacklevel=4,
     )
     return replace(data, X=X, categories={})

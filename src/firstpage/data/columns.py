@@ -20,7 +20,7 @@ from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.shards.shards import Shards
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.types import Ints
 
 MAX_NAMES_SHOWN = 5  # in a message
@@ -114,7 +114,7 @@ def _match(
             stacklevel=5,
         )
     elif data.n_features != count:
-        raise DataError(_width_message(data, count, target))
+        raise _width_error(data, count, target)
     elif (names is None) != (data.feature_names is None):
         warnings.warn(_order_message(data, target), FirstpageWarning, stacklevel=5)
     return ColumnMatch(None, count, data.feature_names)
@@ -157,13 +157,13 @@ def _feature_list(names: Sequence[str]) -> str:
     return f"the feature{'s' * (len(names) > 1)} {shown}{rest}"
 
 
-def _width_message(data: Dataset | Shards, count: int, target: str) -> str:
+def _width_error(data: Dataset | Shards, count: int, target: str) -> DataError:
     text = f"{data.source}: has {data.n_features} features, and {target} was trained on {count}"
     if data.n_features > count:
-        return f"{text}; without names on both sides they cannot be matched."
+        return DataError(f"{text}; without names on both sides they cannot be matched.")
     if data.feature_names is not None:
-        return f"{text}."
-    return (
-        f"{text}. LETOR text may omit features that are 0: if this file does, read it with "
-        f"n_features={count} (--pad), and with zero_based=True if its features count from 0."
+        return DataError(f"{text}.")
+    return DataError(
+        f"{text}. LETOR text may omit features that are 0, and may count them from 0.",
+        Advice("If this file does, read it with {}.", "n_features", count),
     )

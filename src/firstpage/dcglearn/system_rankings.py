@@ -20,7 +20,7 @@ import numpy as np
 
 from firstpage.data.ids import Ids
 from firstpage.data.preferences.utility import Utility
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import Advice, DataError, MeasureError
 from firstpage.kernels.ties import number_ties
 from firstpage.measures.graded import DCG, NDCG, discounts
 from firstpage.measures.inputs import DEFAULT_DEPTH, make_lists
@@ -209,9 +209,10 @@ def _decreases(values: Floats) -> Floats:
 
 def _check_steps(steps: Floats, subject: str, decreasing: bool) -> None:
     if (steps < -STEP_TOLERANCE * np.abs(steps).max()).any():
-        hint = " or increase with the position: allow any discounts (--any-discounts)"
+        hint = " or increase with the position" if decreasing else ""
         raise MeasureError(
-            f"{subject} are negative, or decrease with the grade{hint if decreasing else ''}."
+            f"{subject} are negative, or decrease with the grade{hint}.",
+            Advice("Allow any discounts with {}.", "any_discounts") if decreasing else None,
         )
     if not steps.any():
         raise MeasureError(f"{subject} are all the same, so that all rankings are equally good.")

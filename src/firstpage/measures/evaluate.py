@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.data.formats.trec import Column, Qrels, Run
 from firstpage.data.ids import Ids
 from firstpage.data.shards.shards import Shards
-from firstpage.errors import DataError, FirstpageWarning, MeasureError
+from firstpage.errors import Advice, DataError, FirstpageWarning, MeasureError
 from firstpage.measures.convention import WithoutRelevant
 from firstpage.measures.diversity import check_judgments
 from firstpage.measures.evaluation import Evaluation, query_weights
@@ -156,7 +156,8 @@ def evaluate(
         raise MeasureError("name at least one measure, such as NDCG@10.")
     if bounds and resolved.condensed:
         raise MeasureError(
-            "bounds show condensed lists beside complete ones; leave out --condensed (condensed=)."
+            "bounds show condensed lists beside complete ones.",
+            Advice("Leave out {}.", "condensed"),
         )
     segments = None if by is None else named_segments(by, query_table)
     by_query = weights_by_query(weights, query_table)

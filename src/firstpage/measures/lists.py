@@ -20,7 +20,7 @@ from firstpage.data.groups import (
 )
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth, random_keys
-from firstpage.errors import DataError, MeasureError
+from firstpage.errors import Advice, DataError, MeasureError
 from firstpage.kernels.measures import binary
 from firstpage.kernels.ties import (
     number_ties,
@@ -467,8 +467,8 @@ def _ranked(
     if convention.ties == "docid":
         if docids is None:
             raise MeasureError(
-                "ties by document id need document ids, and these lists have none. "
-                "Choose another rule with ties= (--ties), such as average or file."
+                "ties by document id need document ids, and these lists have none.",
+                Advice("Choose another rule, such as {}.", "ties", "average"),
             )
         workspace = np.empty(len(order), np.int64)
         order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)

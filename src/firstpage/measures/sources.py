@@ -67,7 +67,7 @@ def read_truth(truth: Any, measures: Iterable[Measure] = ()) -> Any:
         return read_judgments(path)
     labeled = read(path)
     if isinstance(labeled, Run):
-        raise DataError(f"{path}: is a run; the second argument must be judgments or labeled data.")
+        raise DataError(f"{path}: is a run, not judgments or labeled data.")
     return labeled
 
 

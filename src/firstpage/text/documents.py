@@ -18,7 +18,7 @@ from firstpage.data.formats.row_reader import (
     read_json_rows,
 )
 from firstpage.data.io.files import open_bytes, suffix_of
-from firstpage.errors import DataError
+from firstpage.errors import Advice, DataError
 from firstpage.text.encodings import decode_file
 from firstpage.text.html_pages import page_values
 from firstpage.text.markdown_pages import markdown_values
@@ -167,9 +167,9 @@ def _documents(
             yield from _folder(path, format, id_field, ignored, notes)
             continue
         if format == "folder":
-            raise DataError(f"{path}: is not a folder; leave format='folder' out to read a file.")
+            raise DataError(f"{path}: is not a folder, but a file; give the format of the file.")
         with open_bytes(path) as (stream, _):
-            chosen = format or recognize(path, stream, FORMATS)
+            chosen = format or recognize(path, stream, FORMATS, "documents")
             convert = _Converter(chosen, id_field, ignored, notes)
             read = False
             for where, row in _rows(path, stream, chosen, notes):
@@ -269,14 +269,14 @@ class _Converter:
     def _no_id(self, where: str, names: tuple[str, ...]) -> DataError:
         if self._id_field is not None:
             return DataError(
-                f"{where}: has no value of {self._id_field!r}, which id_field names; "
-                "add it or name another field."
+                f"{where}: has no value of {self._id_field!r}, the field of the ids; add it or "
+                "name another field."
             )
         shown = ", ".join(repr(name[:20]) for name in names[:3])
         header = f" The first line of a table is its header: {shown}." if self._is_table else ""
         return DataError(
-            f"{where}: has no id; give each document one of {', '.join(self._id_keys)}, "
-            f"or name the field that holds it with id_field.{header}"
+            f"{where}: has no id; give each document one of {', '.join(self._id_keys)}.{header}",
+            Advice("Or name the field that holds it with {}.", "id_field"),
         )
 
     def _converted(self, where: str, name: str, value: Any) -> Value:
@@ -306,7 +306,8 @@ class _Converter:
     def _refused(self, where: str, name: str, problem: str) -> DataError:
         return DataError(
             f"{where}: the field {name!r} {problem}. A value is a text, a number or a list of "
-            f"texts; change it, or skip the field with ignore_fields=[{name!r}]."
+            "texts.",
+            Advice("Change it, or skip the field with {}.", "ignore_fields", [name]),
         )
 
 
@@ -318,7 +319,7 @@ def _folder(
         raise DataError(f"{folder}: is a folder; name the {format} files in it.")
     if id_field is not None:
         raise DataError(
-            f"{folder}: the id of a file in a folder is its path; id_field cannot name another."
+            f"{folder}: the id of a file in a folder is its path; another field cannot be named."
         )
     names: list[str] = []
     links: list[str] = []

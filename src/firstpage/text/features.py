@@ -163,7 +163,8 @@ class TextFeatures:
                 "no features latent.*"
             )
             warnings.warn(
-                f"{self.index.path}: {reason}; fit it again (--refit) if the index has grown.",
+                f"{self.index.path}: {reason}; fit it again (`firstpage index --refit`) if the "
+                "index has grown.",
                 FirstpageWarning,
                 stacklevel=3,
             )

@@ -16,7 +16,7 @@ from firstpage.data.formats.row_reader import (
     read_lines,
 )
 from firstpage.data.io.files import open_bytes
-from firstpage.errors import DataError, location
+from firstpage.errors import Advice, DataError, location
 from firstpage.text.npl import npl_records
 from firstpage.text.smart import smart_records
 from firstpage.text.sources import (
@@ -46,6 +46,7 @@ ID_KEYS = ("id", "query_id", "qid", "_id")
 TEXT_KEYS = ("text", "query", "title")
 LABELING_KEYS = {"query", "text"}  # the id and the text in files of labeling projects
 NUMBERINGS = ("ids", "ordinal")
+ORDINAL = Advice("Or number the queries with {}.", "numbering", "ordinal")
 TABLES = ("csv", "tsv", "parquet")  # whose rows are read without empty cells
 
 
@@ -213,7 +214,7 @@ def read_queries(
     texts: list[str] = []
     empty: list[str] = []
     with open_bytes(path) as (stream, _):
-        format = format or recognize(path, stream, FORMATS)
+        format = format or recognize(path, stream, FORMATS, "queries")
         rows = list(_rows(path, stream, format, topic_parts, notes))
     if not rows:
         raise DataError(f"{path}: contains no queries.")
@@ -225,7 +226,8 @@ def read_queries(
         if query in located:
             raise DataError(
                 f"{where}: the query id {query!r} occurs also in {located[query]}; ids must be "
-                "unique: rename one, or number the queries with numbering='ordinal'."
+                "unique: rename one.",
+                ORDINAL,
             )
         located[query] = where
         texts.append(clean(text, where, notes).strip())
@@ -315,8 +317,7 @@ def _id_and_text(
     raw_id = None if id_key is None else row[id_key]
     if raw_id is None and numbering == "ids":
         raise DataError(
-            f"{where}: the query has no id; give it one of {', '.join(ID_KEYS)}, or number the "
-            "queries with numbering='ordinal'."
+            f"{where}: the query has no id; give it one of {', '.join(ID_KEYS)}.", ORDINAL
         )
     if text_key is None:
         raise DataError(f"{where}: the query has no text; give it one of {', '.join(TEXT_KEYS)}.")

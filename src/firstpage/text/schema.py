@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.identifiers import are_distinct_integers, is_identifier
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.text.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.text.documents import SourceDocument
 
@@ -104,7 +104,8 @@ class Schema:
         if count > MAX_FIELDS:
             raise DataError(
                 f"the documents have {count:,} fields, such as {list(observed)[-1]!r}; at most "
-                f"{MAX_FIELDS} can be indexed. Join fields, or leave some out (--ignore-field)."
+                f"{MAX_FIELDS} can be indexed. Join fields, or leave some out.",
+                Advice("Fields are left out with {}.", "ignore_fields"),
             )
         if not analyzers:
             raise DataError("the documents have no text field; nothing could be searched.")

@@ -19,7 +19,7 @@ from firstpage.data.formats.row_reader import (
     read_parquet_rows,
 )
 from firstpage.data.io.files import BOM, suffix_of
-from firstpage.errors import DataError, FirstpageWarning, location, missing_dependency
+from firstpage.errors import Advice, DataError, FirstpageWarning, location, missing_dependency
 
 MAX_RECORD_CHARACTERS = 64 << 20  # of one document or topic; a missing end mark is found here
 MAX_ID_CHARACTERS = 10_000  # the engine does not find longer ones
@@ -61,8 +61,11 @@ class Notes:
         warnings.warn(message, FirstpageWarning, stacklevel=4)
 
 
-def recognize(path: Path, stream: Any, formats: Mapping[str, str]) -> str:
-    """Return the format of an opened file by its suffix or its first bytes."""
+def recognize(path: Path, stream: Any, formats: Mapping[str, str], of: str) -> str:
+    """Return the format of an opened file by its suffix or its first bytes.
+
+    `of` is "documents" or "queries", for the advice.
+    """
     if (suffix := suffix_of(path)[0]) in SUFFIXES:
         return SUFFIXES[suffix]
     head = bytes(stream.peek(PEEK_BYTES))[:PEEK_BYTES].removeprefix(BOM)
@@ -71,9 +74,11 @@ def recognize(path: Path, stream: Any, formats: Mapping[str, str]) -> str:
     for pattern, format in FIRST_BYTES:
         if pattern.search(head):
             return format
+    known = "; ".join(f"{name} ({text})" for name, text in formats.items())
     raise DataError(
-        f"{path}: its format is recognized neither by its name nor by its first bytes. "
-        f"Name it with format=: {'; '.join(f'{name} ({text})' for name, text in formats.items())}."
+        f"{path}: its format is recognized neither by its name nor by its first bytes; the formats "
+        f"of {of} are {known}.",
+        Advice("Name it with {}.", "format", of=of),
     )
 
 

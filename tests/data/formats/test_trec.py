@@ -119,7 +119,9 @@ def test_documents_without_ids_are_named_by_position() -> None:
 
 def test_run_is_not_read_as_judgments(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("1 Q0 a 1 0.5 me\n")
-    with pytest.raises(fp.DataError, match=r":1:10: the line has more than the 4 fields.*--run"):
+    with pytest.raises(
+        fp.DataError, match=r":1:10: the line has more than the 4 fields.*is it a run"
+    ):
         fp.read_qrels(tmp_path / "x.run")
 
 

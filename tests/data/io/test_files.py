@@ -130,4 +130,4 @@ def test_pipes_can_be_read(tmp_path: Path) -> None:
             timeout=PATIENCE,
         )
         assert done.returncode == code, done.stderr
-    assert "give its format (--from)" in done.stderr
+    assert "its format must be known. Name it with --from." in done.stderr

@@ -84,7 +84,7 @@ def test_listed_grades_need_not_be_contiguous():
         ({"left": [1, 2], "right": [2, 1]}, "lists of rankings, each a list of grades"),
         ({"left": [[np.inf]], "right": [[1]]}, "a grade is infinite"),
         ({"left": [["x"]], "right": [[1]]}, "pair 1 has a grade that is not a number"),
-        ({"left": [[0]], "right": [[10**6]]}, "list the grades that exist"),
+        ({"left": [[0]], "right": [[10**6]]}, "List the grades that exist with grades=."),
         (
             {"left": [[0]], "right": [[1]], "grades": [1, 0]},
             "2 to 100 integers in ascending order",

@@ -182,7 +182,7 @@ def test_errors_for_cascades_name_their_stages() -> None:
     data = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
     top = fp.TopRank(voters=["Regression", "ListNet"], depth=5).fit(data)
     for target in TARGETS:
-        with pytest.raises(fp.DataError, match=r"--stage first\), or 'voter 1' .. 'voter 2'"):
+        with pytest.raises(fp.DataError, match=r"'first', 'voter 1' .. 'voter 2'.*stage='first'"):
             fp.export(top, target)
     exported = fp.export(top, "solr", stage="first")
     first = top.model_.first

@@ -22,6 +22,8 @@ def command(project: str, output: Path) -> None:
     PROJECT is a folder or a database URL.  SQLite is copied as a database; PostgreSQL, or any
     store if the file is named .jsonl or .jsonl.gz, as JSON lines.
     """
+    if output.is_dir():
+        raise click.UsageError(f"-o {output}: is a folder; name a file in it.")
     from firstpage.web.store.backup import back_up
 
     with open_store(project) as store:

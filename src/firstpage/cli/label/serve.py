@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from pathlib import Path
 
 import click
 
@@ -100,9 +101,10 @@ def command(
     from firstpage.web.store.connect import holds_store
 
     if not holds_store(project):
+        problem = "has no labeling project" if Path(project).exists() else "does not exist"
         note(
-            f"{project} has no labeling project; an empty application is created. `firstpage label "
-            "setup` creates one from files."
+            f"{project} {problem}; an empty application is created. `firstpage label setup` "
+            "creates one from files."
         )
     serve(project, host, port, settings, workers=workers)
 

@@ -43,7 +43,7 @@ FIXED = {"tool": "tool", "setting": "k, strategy, seed, refine and rates"}
 @click.option("--name", metavar="SLUG", help="Project to show or change, if there are several.")
 @click.option("--title", metavar="TEXT", help="Title that people see.")
 @click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
-@click.option("--k", type=int, metavar="N", help="Number of top ranks to order.")
+@options.integer("--k", help="Number of top ranks to order.")
 @click.option("--strategy", metavar="NAME", help="Strategy that chooses the next pair.")
 @click.option("--refine", type=int, metavar="N", help="Additional questions near the k-th rank.")
 @click.option("--seed", type=int, metavar="N", help="Seed of everything random.")

@@ -122,9 +122,7 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
     show_default="pairs", help="Judging tool; two of them make a study with both.",
 )  # fmt: skip
-@click.option(
-    "--k", default=10, show_default=True, metavar="N", help="Number of top ranks to order."
-)
+@options.integer("--k", default=10, help="Number of top ranks to order.")
 @click.option(
     "--strategy", metavar="NAME", show_default="adaptive",
     help="Strategy that chooses the next pair (see `firstpage label simulate`).",

@@ -88,6 +88,10 @@ def command(
     condition = "random queries, not with --votes"
     options.only_with(condition, votes is None, "n", "noise", "ties", "grades", "prior_tau")
     options.only_with("--votes", votes is not None, "equal_votes")
+    if votes is None and settings["k"] > settings["n"]:
+        raise click.UsageError(
+            f"--k {settings['k']} is more than the {settings['n']} documents (--n)."
+        )
     names = strategies or ("adaptive",)
     for name in names:
         strategy(name)

@@ -22,7 +22,7 @@ from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run
 from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.data.formats.truth_file import read_truth
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.kernels.parsing.numbers import fallback_number
 from firstpage.types import Progress
 
@@ -47,13 +47,15 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         if named is None:
             raise DataError(
                 f"{file}: its suffix is not that of a known format; end it in .txt (LETOR), "
-                ".qrels, .run, .parquet, .csv, .arrow or .npz."
+                ".qrels, .run, .parquet, .csv, .arrow or .npz.",
+                Advice("Or name the format with {}.", "format", of="output"),
             )
         return named
     check_readable(file)
     if not file.is_file():
         raise DataError(
-            f"{file}: is a pipe, which can be read only once; give its format (--from)."
+            f"{file}: is a pipe, which can be read only once, so its format must be known.",
+            Advice("Name it with {}.", "format", of="data"),
         )
     if named in ("npz", *TABLES):
         return named
@@ -76,8 +78,9 @@ def format_of(path: str | os.PathLike[str], writing: bool = False) -> str:
         return "run"
     if named is None:
         raise DataError(
-            f"{file}: neither its suffix nor its first line is of a known format; give one of "
-            f"{', '.join(FORMATS)} (--from)."
+            f"{file}: neither its suffix nor its first line is of a known format; the formats are "
+            f"{', '.join(FORMATS)}.",
+            Advice("Name it with {}.", "format", of="data"),
         )
     return named
 
@@ -140,7 +143,9 @@ def read(
     if kind in ("letor", "npz"):
         categorical = options.pop("categorical", ())
         if options.pop("position", None) is not None:
-            raise DataError(f"{path}: position= needs a table with named columns, not {kind}.")
+            raise DataError(
+                f"{path}: positions are read from a table with named columns, not from {kind}."
+            )
         if kind == "npz":
             _refuse_options(path, kind, options)
             return read_npz(path, labeled).with_categories(*categorical)

@@ -45,7 +45,7 @@ from firstpage.data.io.files import (
     write_bytes,
 )
 from firstpage.data.suspicious import data_warnings, warn_about
-from firstpage.errors import DataError, FirstpageWarning, missing_dependency
+from firstpage.errors import Advice, DataError, FirstpageWarning, missing_dependency
 
 LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
 QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
@@ -352,9 +352,10 @@ def _category_codes(
     names, codes = text_codes(values, where)
     if text and not named:
         warnings.warn(
-            f"{where} is text, and read as a categorical feature of {len(names)} categories; name "
-            f"it (categorical=[{str(name)!r}], --categorical) or drop it.",
-            FirstpageWarning,
+            FirstpageWarning(
+                f"{where} is text, and read as a categorical feature of {len(names)} categories.",
+                Advice("Name it with {}, or drop it.", "categorical", [str(name)]),
+            ),
             stacklevel=4,
         )
     return names, codes
@@ -372,6 +373,7 @@ def _kind(column: Any) -> str:
 
 def _check_text(values: Sequence[Any], where: str) -> None:
     """Refuse a column with numbers among text: likely mistakes, not categories."""
+    advice = Advice("If the column holds categories, name it with {}.", "categorical")
     for other in values:
         try:
             float(other)
@@ -380,13 +382,13 @@ def _check_text(values: Sequence[Any], where: str) -> None:
         text = next((str(v) for v in values if isinstance(v, str) and not _is_number(v)), None)
         if text is None:
             raise DataError(
-                f"{where} has numbers stored as text, such as {other!r}; store them as numbers, or "
-                "name the column if it holds categories (categorical=, --categorical)."
+                f"{where} has numbers stored as text, such as {other!r}; store them as numbers.",
+                advice,
             )
         raise DataError(
             f"{where} must be numeric to be a feature or label: it has {text!r} among numbers. "
-            "Leave a missing value empty; name the column if it holds categories (categorical=, "
-            "--categorical)."
+            "Leave a missing value empty.",
+            advice,
         )
 
 
@@ -459,8 +461,8 @@ def _cast(values: Any, dtype: str, where: str) -> Any:
     if lost.any():
         row = int(np.argmax(lost))
         raise DataError(
-            f"{where}: {values[row]:g} in row {row + 1} does not fit into {np.dtype(dtype).name}; "
-            "use float64 (dtype='float64', --dtype float64)."
+            f"{where}: {values[row]:g} in row {row + 1} does not fit into {np.dtype(dtype).name}.",
+            Advice("Use {}.", "dtype", "float64"),
         )
     return cast
 

@@ -43,7 +43,7 @@ from firstpage.types import Bytes, Floats, Ints
 
 STANDARD_INPUT = "-"
 RANKS = "{source}: lines of three fields are read as query, document and rank (MS MARCO)."
-IS_IT_A_RUN = "is it a run (--run) instead of judgments?"
+IS_IT_A_RUN = "is it a run instead of judgments?"
 ColumnType = TypeVar("ColumnType", bound="Column")
 
 

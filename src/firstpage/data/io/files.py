@@ -35,7 +35,7 @@ def check_readable(path: Path) -> None:
         hint = f" Did you mean {similar}?" if similar else ""
         raise DataError(f"{path}: no such file.{hint}")
     if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file in it, or use fp.read_shards.")
+        raise DataError(f"{path}: is a folder; name a file in it.")
     if not os.access(path, os.R_OK):
         raise DataError(f"{path}: no permission to read it.")
 

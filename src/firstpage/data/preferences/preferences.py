@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
+from firstpage.errors import Advice, DataError
 from firstpage.types import Array, Bools, Floats, Ints
 
 Levels = NDArray[np.int8]
@@ -316,7 +316,8 @@ def _refuse_unknown(preferences: Preferences, first: Levels, second: Levels) -> 
             pair, position = indices[0] + 1
             raise DataError(
                 f"{preferences.source}: pair {pair}: the {name} list has no grade at position "
-                f"{position}; judge it, or use unjudged='worst' to count it as the worst."
+                f"{position}; judge it.",
+                Advice("Or count it as the worst with {}.", "unjudged", "worst"),
             )
 
 
@@ -381,8 +382,9 @@ def _resolved_grades(
     smallest, largest = int(np.floor(min(low, 1.0))), int(np.ceil(high))
     if largest - smallest >= MAX_LEVELS:
         raise DataError(
-            f"{source}: the grades range from {low:g} to {high:g}; list the grades that exist "
-            f"(grades=), at most {MAX_LEVELS}."
+            f"{source}: the grades range from {low:g} to {high:g}, and there may be at most "
+            f"{MAX_LEVELS}.",
+            Advice("List the grades that exist with {}.", "grades"),
         )
     return tuple(range(smallest, max(largest, smallest + 1) + 1))
 

@@ -14,7 +14,7 @@ import numpy as np
 from firstpage.data.categories import Categories
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import Transform
-from firstpage.errors import DataError, location
+from firstpage.errors import Advice, DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
 from firstpage.rankers.finite_scores import check_probes
 from firstpage.rankers.model_files import Model
@@ -359,8 +359,8 @@ def select_stage(model: Model, stage: str | None) -> tuple[Scoring, Transform | 
         names = list(stages)
         raise DataError(
             f"{model.source} is a {model.ranker}: several models vote on the order, which no "
-            f"engine supports; export one of them: stage={names[0]!r} (--stage {names[0]}), or "
-            f"{names[1]!r} .. {names[-1]!r}."
+            f"engine supports; export one of them: {names[0]!r}, {names[1]!r} .. {names[-1]!r}.",
+            Advice("The first is exported with {}.", "stage", names[0]),
         )
     if stage not in stages:
         raise DataError(f"{model.source} has no stage {stage!r}; it has {', '.join(stages)}.")

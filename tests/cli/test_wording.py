@@ -1,0 +1,75 @@
+"""Advice names a parameter in Python, and its option in commands that have one."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import firstpage as fp
+from firstpage.data.formats.trec import to_run
+from firstpage.errors import Advice, DataError
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = fp.Synthetic(queries=6, docs=6, features=3, grades=3).dataset()
+    fp.write(data, "d.txt")
+    fp.write(data.with_features(data.X[:, :2]), "narrow.txt")
+    fp.write_qrels(data, "d.qrels")
+    fp.write_run(to_run(data, data.X[:, 0]), "d.run")
+    fp.ListNet().fit(data).save("model.json")
+    Path("unknown").write_bytes(b"\0\1\2" * 50)
+    Path("sku.jsonl").write_text('{"sku": "1", "text": "red"}\n')
+    Path("nested.jsonl").write_text('{"id": "1", "text": "red", "meta": {"a": 1}}\n')
+    Path("queries.jsonl").write_text('{"text": "red"}\n')
+    Path("dates.csv").write_text("qid,label,x,day\n1,1,2,mon\n1,0,3,tue\n")
+    Path("shop.jsonl").write_text('{"id": "1", "text": "red shoe"}\n')
+    Path("folder").mkdir()
+
+
+CASES = [  # command, a part of its message, the message ends with it
+    ("index unknown -o x.index", "folder (a folder", "Name it with --format."),
+    ("index sku.jsonl -o x.index", "has no id", "with --id-field."),
+    ("index nested.jsonl -o x.index", "a nested object", "skip the field with --ignore-field meta."),
+    ("candidates shop.index unknown -o c.run", "a query per line", "Name it with --query-format."),
+    ("candidates shop.index queries.jsonl -o c.run", "has no id", "number the queries with --ordinal."),
+    ("convert unknown out.csv", "of a known format", "Name it with --from."),
+    ("describe unknown", "of a known format", "Name it with --from."),
+    ("train ListNet unknown -o m.json", "of a known format", "npz, truth."),
+    ("evaluate unknown --model model.json", "of a known format", "npz, truth."),
+    ("convert d.txt out.xyz", "not that of a known format", "Or name the format with --to."),
+    ("features shop.index shop.jsonl d.run -o out.xyz", "not that of a known format", ".arrow or .npz."),
+    ("train ListNet dates.csv -o m.json", "is text", "Name it with --categorical day, or drop it."),
+    ("rank model.json dates.csv -o s.txt", "is text", "of 2 categories."),
+    ("rank model.json narrow.txt -o s.txt", "was trained on 3", "read it with --pad."),
+    ("evaluate d.qrels d.run --bounds --condensed", "beside complete ones", "Leave out --condensed."),
+    ("train ListNet d.run -o m.json", "contains run lines", "not features and labels."),
+    ("rank model.json d.qrels -o s.txt", "contains qrels lines", "not features and labels."),
+    ("crossval d.run ListNet", "contains run lines", "pass it as --run."),
+    ("evaluate --qrels d.qrels --run folder", "is a folder", "name a file in it."),
+    ("convert d.txt out.csv --folds 3", "out.csv: names a folder", "the suffix of a file."),
+    ("label simulate --n 5 --k 10", "--k 10 is more than", "(--n)."),
+    ("label setup p --k 0", "Invalid value for '--k'", "x>=1."),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("line", "part", "end"), CASES, ids=[case[0] for case in CASES])
+def test_advice_names_the_option_of_the_command(files, run, line: str, part: str, end: str) -> None:
+    if "shop.index" in line:
+        pytest.importorskip("tantivy")
+        assert run("index", "shop.jsonl", "-o", "shop.index", "--latent", 0).returncode == 0
+    done = run(*line.split())
+    assert done.returncode in (1, 2)
+    (message,) = (row for row in done.stderr.splitlines() if part in row)
+    assert message.endswith(end)
+
+
+def test_in_python_advice_names_the_parameter() -> None:
+    error = DataError("f: has no id.", Advice("Name it with {}.", "id_field", "sku"))
+    assert str(error) == "f: has no id. Name it with id_field='sku'."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(DataError("f: is empty.")) == "f: is empty."
