@@ -14,7 +14,7 @@ import firstpage as fp
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.errors.FirstpageWarning")
 MEASURES = [
-    "alpha-DCG@3", "alpha-nDCG@3", "alpha-nDCG", "ERR-IA@4", "nERR-IA@2", "NRBP", "nNRBP",
+    "alpha-DCG@3", "alpha-DCG", "ERR-IA", "alpha-nDCG@3", "alpha-nDCG", "ERR-IA@4", "nERR-IA@2", "NRBP", "nNRBP",
     "P-IA@3", "AP-IA", "StRecall@2", "alpha-nDCG(alpha=0)@3", "alpha-nDCG(alpha=1)@3",
 ]  # fmt: skip
 JUDGMENTS = {"q": {"1": {"a": 1, "b": 1, "e": 1}, "2": {"b": 1, "c": 1}, "3": {"d": 0, "f": 1}}}
@@ -53,6 +53,17 @@ def test_by_hand() -> None:
     assert evaluation["alpha-nDCG@2"] == pytest.approx((2 + 0.5 / np.log2(3)) / ideal)
     assert evaluation["StRecall@2"] == pytest.approx(2 / 3)
     assert evaluation["P-IA@2"] == pytest.approx((2 / 2 + 1 / 2 + 0) / 3)
+
+
+def test_without_a_cutoff_the_list_to_compare_with_is_endless() -> None:
+    qrels = fp.DiversityQrels.from_dict({"q": {"1": {"a": 1}, "2": {"a": 1, "b": 1}}})
+    run = {"q": {"b": 2.0, "a": 1.0}}
+    evaluation = fp.evaluate(run, qrels, measures="ERR-IA,ERR-IA(alpha=1),alpha-DCG,alpha-DCG@500")
+    assert evaluation["ERR-IA"] == pytest.approx((1 + 1.5 / 2) / (2 * 2 * np.log(2)))
+    assert evaluation["ERR-IA(alpha=1)"] == pytest.approx((1 + 1 / 2) / 2)
+    assert evaluation["alpha-DCG"] == pytest.approx(evaluation["alpha-DCG@500"], rel=1e-14)
+    with pytest.raises(fp.MeasureError, match="give a cut-off, as in alpha-DCG"):
+        fp.evaluate(run, qrels, measures="alpha-DCG(alpha=0)")
 
 
 def test_queries_without_relevant_documents_and_missing_ones() -> None:

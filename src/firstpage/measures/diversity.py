@@ -29,6 +29,9 @@ from firstpage.measures.measure import (
 )
 from firstpage.types import Floats, Ints
 
+MIN_ALPHA = 1e-4  # of measures that are divided by the value of an endless list
+SMALLEST_GAIN = 1e-18  # of a rank of that list; further ones are below double precision
+
 
 @dataclass(frozen=True, eq=False)
 class RelevantSubtopics:
@@ -165,14 +168,24 @@ class Novelty(Diversity):
         )  # fmt: skip
         return out
 
-    def _best_gain(self, lists: RankedLists) -> float:
-        """Return the gain per subtopic of a list whose documents cover all subtopics."""
-        cutoff = getattr(self, "cutoff", None)
-        size = cutoff or max(int(lists.lengths.max(initial=0)), 1)
-        return float(((1 - self._alpha()) ** np.arange(size)) @ self._discount(size))
+    def _best_gain(self) -> float:
+        """Return the gain per subtopic of a list whose documents cover all subtopics.
+
+        It has as many documents as the cut-off; without one it is endless, so that the value of a
+        query does not depend on the lengths of lists.
+        """
+        size, alpha = getattr(self, "cutoff", None), self._alpha()
+        if size is None and alpha < MIN_ALPHA:
+            raise MeasureError(
+                f"{self} is divided by the value of an endless list of perfect documents, which "
+                f"needs an alpha of at least {MIN_ALPHA:g}; give a cut-off, as in {self}@10."
+            )
+        if size is None:
+            size = 1 + int(np.log(SMALLEST_GAIN) / np.log1p(-min(alpha, 0.99)))
+        return float(((1 - alpha) ** np.arange(size)) @ self._discount(size))
 
     def _scaled(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
-        best = _n_subtopics(lists, relevant) * self._best_gain(lists)
+        best = _n_subtopics(lists, relevant) * self._best_gain()
         return ratio(self._gain(lists, relevant), best)
 
     def _normalized(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
@@ -185,7 +198,8 @@ class AlphaDCG(Novelty):
 
     The gain of a document is the sum, over the subtopics it is relevant for, of (1 - alpha) to the
     number of documents above that are relevant for the same subtopic.  As in ndeval, the value is
-    divided by that of a list of k documents that are relevant for all subtopics.
+    divided by that of a list of k documents that are relevant for all subtopics; without a cut-off,
+    of an endless one.
 
     Parameters
     ----------
@@ -337,7 +351,7 @@ class NRBP(Novelty):
     def _discount(self, size: int) -> Floats:
         return np.asarray(self.beta ** np.arange(size), np.float64)
 
-    def _best_gain(self, lists: RankedLists) -> float:
+    def _best_gain(self) -> float:
         return 1.0 / (1.0 - (1.0 - self.alpha) * self.beta)
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
