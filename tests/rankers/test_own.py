@@ -251,7 +251,7 @@ def negative_squares(scores: Floats, labels: Floats) -> tuple[float, Floats]:
         (Wrong(first=0.0), "is wrong"),
         (negative_squares, "negative_squares is wrong.*reverse its sign"),
     ],
-    ids=str,
+    ids=["sign", "factor", "zero", "first document", "function"],
 )
 @pytest.mark.parametrize(
     "options", [{}, {"scorer": "trees(count=2)"}, {"solver": "adam(max_iter=2)"}], ids=str

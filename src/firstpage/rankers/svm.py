@@ -40,6 +40,8 @@ TENTHS = [round(0.1 * i, 1) for i in range(1, 11)]
 class SVM(Composed):
     """Base class of rankers with a hinge loss: minimizes |w|^2 / 2 + C * mean loss per query.
 
+    `objective_` is this value divided by C.
+
     Parameters
     ----------
     C : float, default 1.0
@@ -300,7 +302,7 @@ class TopSlack(TopMargin):
     search : {"chords", "golden"}, default "chords"
         How the most violated ranking is searched: by chords and branch and bound, which is exact
         except for some long lists, or by the golden section search of the paper, which is slower
-        and less exact.  `gap_` includes what the search may have missed.
+        and less exact.  `objective_` and `gap_` include what the search may have missed.
 
     References
     ----------

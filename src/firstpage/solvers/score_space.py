@@ -213,15 +213,15 @@ class ScoreSpace:
 
 
 def result_at(result: SolverResult, objective: ScoredObjective[P], params: Floats) -> SolverResult:
-    """Return the result at other parameters of the same problem, with its value and gap there."""
-    if result.gap is None:
-        return replace(result, params=params)
+    """Return a result with a gap at other parameters of the same problem."""
+    assert result.gap is not None
     space = objective.score_space()
     space.l2 = space.l2 if result.l2 is None else result.l2
     point = space.evaluate(params)
-    lower_bound = (1.0 - result.gap) * result.value
-    gap = relative_gap(point.value + space.loss_error_bound(), lower_bound)
-    return replace(result, params=params, value=point.value, gap=gap)
+    lower_bound = (1.0 - result.gap) * (result.value + result.missed)
+    missed = space.loss_error_bound()
+    gap = relative_gap(point.value + missed, lower_bound)
+    return replace(result, params=params, value=point.value, missed=missed, gap=gap)
 
 
 def loss_error_bound(target: LossTarget, values: Floats, query_weights: Floats) -> float:

@@ -169,7 +169,8 @@ class SolverResult:
     reason: str
     converged: bool
     exhausted: bool = False  # stopped at the maximum number of iterations, before the optimum
-    gap: float | None = None  # certified: the minimum is at least (1 - gap) * value
+    missed: float = 0.0  # by how much the value may be too small: a search may miss a maximum
+    gap: float | None = None  # certified: the minimum is at least (1 - gap) * (value + missed)
     l2: float | None = None  # the penalty that was used, if not the one of the objective
     degenerate: bool = False  # the optimum is at 0, and the direction of params is arbitrary
     warm_start: Any = None  # what the same solver can start from on the same data

@@ -76,16 +76,14 @@ def fit_scorer(
                 watcher.last_params, last.loss, last.iteration, "interrupted", converged=False
             )
         if watcher.best is not None and (watcher.keep_best or interrupted):
-            # A gap is known only for objectives of the scores.
-            scored = cast(ScoredObjective[ParameterPoint], objective)
-            solved = result_at(solved, scored, watcher.best_params)
+            solved = _at_best(solved, objective, loss, chosen, watcher)
         gap, gap_note = _gap(loss, bound, objective, solved, interrupted)
         if not solved.degenerate and _equal_scores(objective, bound, solved, request):
             warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
         elif not bound.linear and not training.has_preferences():
             warnings.warn(NO_PREFERENCES, FirstpageWarning, stacklevel=5)
         result = request.result(
-            watcher, bound.scoring(solved.params), solved.iterations, solved.value,
+            watcher, bound.scoring(solved.params), solved.iterations, solved.value + solved.missed,
             converged=solved.converged, interrupted=interrupted, gap=gap,
             gap_note=gap_note, memory=solved.warm_start,
         )  # fmt: skip
@@ -119,6 +117,25 @@ def _solve(
     if solved.exhausted:
         warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=6)
     return solved
+
+
+def _at_best(
+    solved: SolverResult, objective: Objective, loss: Loss, solver: AnySolver, watcher: Watcher
+) -> SolverResult:
+    """Return the result at the parameters of the best iteration.
+
+    A solver of mini-batches has the mean loss of an epoch in place of the value at its end, and an
+    interrupted fit takes no more time.
+    """
+    assert watcher.best is not None
+    if solved.gap is not None:  # known only for objectives of the scores
+        scored = cast(ScoredObjective[ParameterPoint], objective)
+        return result_at(solved, scored, watcher.best_params)
+    value = watcher.best.loss
+    exact = solver.batch is None and loss.traits.deterministic
+    if exact and solved.reason != "interrupted":
+        value = objective(watcher.best_params)[0]
+    return replace(solved, params=watcher.best_params, value=value)
 
 
 def _gap(

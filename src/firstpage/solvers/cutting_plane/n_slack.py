@@ -105,12 +105,14 @@ class NSlack:
             params, slack, bound = planes.minimize_model(objective.l2)
             lower_bound = max(lower_bound, bound)
         _query_losses(objective, best_params)  # for the error bound of these parameters
-        gap = relative_gap(best_value + objective.loss_error_bound(), lower_bound)
+        missed = objective.loss_error_bound()
+        gap = relative_gap(best_value + missed, lower_bound)
         reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
-            best_params, best_value, iteration, reason, converged and not stopped, exhausted, gap
-        )
+            best_params, best_value, iteration, reason, converged and not stopped, exhausted,
+            missed, gap,
+        )  # fmt: skip
 
 
 def _query_losses(objective: BlockObjective, params: Floats) -> tuple[Floats, Array]:

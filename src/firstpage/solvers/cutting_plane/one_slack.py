@@ -274,15 +274,16 @@ class CuttingPlane:
     ) -> SolverResult:
         """Return the result at the best point, evaluated once more from its own scores."""
         last = space.evaluate(best.params)
-        value = last.value + space.loss_error_bound()
+        missed = space.loss_error_bound()
+        value = last.value + missed
         gap = relative_gap(value, lower_bound)
         converged = last.value - lower_bound <= 1.1 * self.tol * last.value or value <= 0.0
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
             best.params, last.value, iteration, "stopped early" if stopped else reason,
-            converged and not stopped, exhausted, gap, warm_start=(planes, best.params),
-            l2=space.l2,
+            converged and not stopped, exhausted, missed, gap, l2=space.l2,
+            warm_start=(planes, best.params),
         )  # fmt: skip
 
 
