@@ -407,6 +407,8 @@ def test_crossval_writes_the_test_rankings(files: Path, run) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert "wrote 2 runs to runs" in result.stderr
+    seeds = ("crossval", "test.txt", "ListNet", "--folds", 3, "--seed", 4, "--seeds", 2)
+    assert "wrote 1 runs of seed 4 to two" in run(*seeds, "--write-runs", "two").stderr
     test = fp.read_letor("test.txt")
     for name, tag in (("listnet", "ListNet"), ("listmle-k-5-l2-1", "ListMLE(k=5,l2=1)")):
         ranked = fp.read_run(f"runs/{name}.run")

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--write-runs", type=outputs.OutputFile(), metavar="FOLDER",
-    help="Write the test ranking of each ranker to this folder, as a run; `compare` and "
-    "`aggregate` read them.",
+    help="Write the test ranking of each ranker to this folder, as a run of the first seed; "
+    "`compare` and `aggregate` read them.",
 )  # fmt: skip
 @options.pad
 @options.convention
@@ -138,7 +138,7 @@ def command(
             top_k, {path.stem: read_run(path) for path in runs}, votes,
         )  # fmt: skip
     if write_runs is not None:
-        _write_runs(results, run_files, write_runs)
+        _write_runs(results, run_files, write_runs, f" of seed {seed}" if seeds > 1 else "")
     outputs.write_text(_render(results, kind, data.name, published, baseline), output)
 
 
@@ -203,7 +203,9 @@ def _read_folder(
     return folds
 
 
-def _write_runs(results: CrossValidation, files: Mapping[str, str], folder: Path) -> None:
+def _write_runs(
+    results: CrossValidation, files: Mapping[str, str], folder: Path, which: str
+) -> None:
     """Write the test ranking of each ranker into a folder."""
     from firstpage.data.formats.trec_writer import write_run
 
@@ -211,7 +213,7 @@ def _write_runs(results: CrossValidation, files: Mapping[str, str], folder: Path
     for name, file in files.items():
         tag = "".join(name.split())  # ListMLE(k=5, l2=0.1) has a blank, which tags cannot have
         write_run(replace(results.runs[name], name=tag), folder / file)
-    print(f"wrote {len(files)} runs to {folder}", file=sys.stderr)
+    print(f"wrote {len(files)} runs{which} to {folder}", file=sys.stderr)
 
 
 def _run_files(rankers: Iterable[str]) -> dict[str, str]:
