@@ -81,7 +81,9 @@ def test_equal_differences_have_the_p_value_of_their_signs() -> None:
             assert p_value(np.full(size, 0.3), test, 1000, 0) == 2.0 ** (1 - size), test
     systems = {"a": [2, 1] * 4, "b": [1, 2] * 4}
     compared = fp.compare(systems, [1, 0] * 4, qid=np.repeat(range(4), 2), measures="RR", test="t")
-    assert compared.differences[0].p == 0.125
+    (difference,) = compared.differences
+    assert difference.p == 0.125
+    assert (difference.low, difference.high) == (-0.5, 0.0)  # four queries do not exclude 0
 
 
 def test_p_values_of_t_are_exact_far_from_0() -> None:

@@ -22,7 +22,7 @@ from firstpage.measures.evaluate import evaluate
 from firstpage.measures.measure import Measure
 from firstpage.measures.registry import MeasureLike
 from firstpage.measures.registry import measure as parse_measure
-from firstpage.measures.significance import mean_intervals, paired_t
+from firstpage.measures.significance import difference_interval, paired_t
 from firstpage.types import Bools, Floats, Ints
 
 What = Literal["parameters", "weights", "all"]
@@ -84,7 +84,7 @@ class HeldOut:
     @property
     def interval(self) -> tuple[float, float]:
         """A 95% bootstrap interval of the gain."""
-        return mean_intervals((self.values - self.baseline)[None], self.seed)[0]
+        return difference_interval(self.values - self.baseline, self.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as JSON-serializable values.

@@ -17,7 +17,7 @@ from firstpage.data.preferences.utility import NAMED_GAINS, Form, Utility
 from firstpage.dcglearn.learn import DCGLearn
 from firstpage.dcglearn.validation import cross_validation_curve, folds, pair_accuracies
 from firstpage.errors import DataError
-from firstpage.measures.significance import CONFIDENCE_LEVEL, bootstrap
+from firstpage.measures.significance import CONFIDENCE_LEVEL, bootstrap, with_zero
 from firstpage.types import Floats, Ints
 
 COMPARISON_ROUNDS = 1000  # of the bootstrap over queries
@@ -148,7 +148,9 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
         undefined = np.full(len(counts), np.nan)
         return np.asarray(np.divide(counts @ numerator, total, out=undefined, where=total > 0))
 
-    interval = bootstrap(mean, queries, COMPARISON_ROUNDS, learner.seed)
+    interval = with_zero(
+        bootstrap(mean, queries, COMPARISON_ROUNDS, learner.seed), numerator
+    )  # with few queries, equal signs are no evidence
     return DCGComparison(learned, means[best], best, interval, int(counted.sum()))
 
 

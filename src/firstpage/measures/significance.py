@@ -22,6 +22,7 @@ BOOTSTRAP_ROUNDS = 10_000
 MAX_WEIGHTS = 1_000_000  # resampling weights in memory at a time
 ROUNDED_DIGITS = 12  # of differences, relative to the greatest value
 MAX_EXACT_QUERIES = 20  # with more queries, sign patterns are sampled
+MIN_DIFFERING = 6  # differences, below which all have one sign with a probability above 5 %
 MIN_VARYING = 10  # queries that vary, below which deviations and intervals are unreliable
 Test = Literal["randomization", "t", "wilcoxon"]
 Correction = Literal["holm", "bh", "none"]
@@ -63,6 +64,21 @@ def mean_intervals(
         drawn = means[:, -1] > 0  # a sample of queries without weight has no mean
         means = means[drawn, :-1] / means[drawn, -1:]
     return [(float(low), float(high)) for low, high in percentile_interval(means).T]
+
+
+def difference_interval(
+    differences: Floats, seed: int, weights: Floats | None = None
+) -> tuple[float, float]:
+    """Return the bootstrap interval of a mean difference; it contains 0 if few queries differ."""
+    interval = mean_intervals(differences[None], seed, weights)[0]
+    return with_zero(interval, differences)
+
+
+def with_zero(interval: tuple[float, float], differences: Array) -> tuple[float, float]:
+    """Return the interval, extended to 0 where too few queries differ to exclude it."""
+    low, high = interval
+    few = np.count_nonzero(differences) < MIN_DIFFERING
+    return (min(low, 0.0), max(high, 0.0)) if few else interval
 
 
 def count_varying(values: Floats) -> int:

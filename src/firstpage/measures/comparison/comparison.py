@@ -17,8 +17,8 @@ from firstpage.measures.significance import (
     Correction,
     Test,
     adjust_p_values,
+    difference_interval,
     effect_size,
-    mean_intervals,
     mean_of,
     p_value,
     paired_differences,
@@ -49,7 +49,8 @@ class Difference:
     difference : float
         Mean of `system` minus mean of `against`.
     low, high : float
-        95 % bootstrap confidence interval of the difference.
+        95 % bootstrap confidence interval of the difference; it contains 0 if fewer than six
+        queries differ.
     p : float
         p-value of the paired test.
     p_corrected : float
@@ -250,7 +251,7 @@ class Comparison(Tabular):
             differences.append(
                 Difference(
                     text, self.systems[a], self.systems[b], mean_of(d, weights),
-                    *mean_intervals(d[None], self.seed, weights)[0], float(p[row]),
+                    *difference_interval(d, self.seed, weights), float(p[row]),
                     float(adjusted[row]), float(tukey[a, b]), effect_size(d, weights),
                     wins, len(d) - wins - losses, losses,
                 )
