@@ -16,6 +16,7 @@ from firstpage.types import Array, Floats
 
 LARGE = 1e18  # absolute value of a feature; only larger ones excuse a score that overflows
 PROBES = 50  # documents, as one query
+SCALES = 3.0  # between a probed feature and the mean or minimum by which the model scales
 EXTREME = 0.2  # fraction of the probed values that are not 0
 REMEDY = "train again, with normalize='standard' or smaller features"
 
@@ -25,17 +26,18 @@ def probe_features(
 ) -> Floats:
     """Return features for which a usable model has finite scores.
 
-    Row 0 is 0, and row 1 is `LARGE`.  Others have a few values of `LARGE`, or values at the ends of
-    the ranges by which the model scales.  Columns with categories are 0, the first category.
+    Most values are 0, some are `LARGE`, and so is the entire last row.  For a model that scales by
+    statistics of its training data, they are around these statistics instead.  Columns with
+    categories are 0, the first category.
     """
     rng = np.random.default_rng(0)
     probability = (EXTREME / 2, 1 - EXTREME, EXTREME / 2)
     signs = rng.choice([-1.0, 0.0, 1.0], (rows, n_features), p=probability)
+    signs[-1:] = 1.0
     X: Floats = LARGE * signs
     if transform is not None and transform.shift is not None and transform.scale is not None:
         with np.errstate(over="ignore"):
-            X[::2] = np.nan_to_num(transform.shift + signs[::2] * transform.scale)
-    X[:1], X[1:2] = 0.0, LARGE
+            X = np.nan_to_num(transform.shift + SCALES * signs * transform.scale)
     X[:, list(categories)] = 0.0
     return X
 
@@ -74,7 +76,7 @@ def unusable(scoring: Scoring, source: str, where: str = "") -> DataError:
 
 def largest_feature(row: Array) -> tuple[int, float]:
     """Return the column and the value of the feature with the largest absolute value."""
-    column = int(np.nanargmax(np.abs(np.nan_to_num(row, nan=0.0))))
+    column = int(np.argmax(np.abs(np.nan_to_num(row))))
     return column, float(row[column])
 
 
