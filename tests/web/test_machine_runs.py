@@ -219,7 +219,9 @@ def test_a_machine_is_calibrated_against_the_people_of_its_project(site, stub: S
     (machine,) = lena.get("/api/v1/projects/books/machines?margin=1").json()["machines"]
     assert (machine["machine"], machine["trust"]) == ("robot", "trusted")
     page = lena.get("/p/books/machines?margin=1").text
-    for part in ("robot, side by side", "Trusted.", "worth in human judgments", "<svg"):
+    assert machine["name"] == "Robot"
+    assert "Robot agrees with people about as often as people do with each other" in page
+    for part in ("Robot, side by side", "Trusted.", "worth in human judgments", "<svg"):
         assert part in page
     assert site.client("ada").get("/api/v1/projects/books/machines").status_code == 403
 

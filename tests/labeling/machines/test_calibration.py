@@ -12,6 +12,7 @@ import firstpage as fp
 from firstpage.errors import DataError
 from firstpage.labeling.machines.biases import length_bias, position_test
 from firstpage.labeling.machines.calibration import _beta_prior
+from firstpage.labeling.statistics.intervals import format_p
 from firstpage.labeling.statistics.records import Record
 
 QUERIES, PAIRS = 60, 10
@@ -44,6 +45,52 @@ def test_trust_follows_accuracy(accuracy: float, trust: str) -> None:
     assert report.questions == QUERIES * PAIRS
     json.dumps(report.to_dict(), allow_nan=False)
     assert trust in str(report)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "sentence"),
+    [
+        (0.6, "Robo agrees with people less often than people do with each other: 0.5"),
+        (0.85, "Robo agrees with people about as often as people do with each other: 0.7"),
+        (1.0, "Robo agrees with people more often than people do with each other: 0.8"),
+    ],
+)
+def test_the_summary_is_a_plain_sentence(accuracy: float, sentence: str) -> None:
+    report = fp.labeling.calibrate(answers({**PEOPLE, "robot": accuracy}), ["robot"])[0]
+    summary = report.summary("Robo")
+    assert summary.startswith(sentence)
+    assert f" against {report.reference.value:.2f} " in summary.replace(",", " ")
+    assert report.to_dict()["summary"] == summary.replace("Robo", "robot")
+
+
+def test_a_preference_for_a_position_is_named_with_a_readable_p() -> None:
+    orders = {("q", f"a{n}", f"b{n}"): (1, -1) for n in range(300)}
+    records = answers({**PEOPLE, "robot": 0.85})
+    report = fp.labeling.calibrate(records, ["robot"], orders={"robot": orders})[0]
+    preference = "It prefers the document that is shown first: in both orders of 300 pairs"
+    assert preference in report.summary()
+    assert report.summary().endswith("(p < .001).")
+    assert "e-" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (4e-87, "p < .001"), (0.0, "p < .001"), (0.001, "p = .001"), (0.0342, "p = .034"),
+        (1.0, "p = 1.000"), (math.nan, "p is not defined"),
+    ],
+)  # fmt: skip
+def test_p_values_are_readable(p: float, text: str) -> None:
+    assert format_p(p) == text
+
+
+def test_queries_are_listed_by_their_names() -> None:
+    records = answers({**PEOPLE, "robot": 0.3})
+    report = fp.labeling.calibrate(records, ["robot"])[0]
+    query = report.people_needed[0]
+    tables = report.tables({query: "rain boots"})
+    assert tables[-1].rows[0][0] == "rain boots"
+    assert report.tables()[-1].rows[0][0] == query
 
 
 def information(p: float) -> float:

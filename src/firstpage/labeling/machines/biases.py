@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from firstpage.labeling.statistics.consistency import sign_test
-from firstpage.labeling.statistics.intervals import Interval, Proportion, bootstrap
+from firstpage.labeling.statistics.intervals import (
+    Interval,
+    Proportion,
+    bootstrap,
+    format_p,
+)
 from firstpage.types import Floats
 
 Orders = Mapping[tuple[str, str, str], tuple[int, int]]
@@ -45,7 +50,7 @@ class PositionTest:
         low, high = self.consistent.interval
         return [
             ["same answer in both orders", f"{self.consistent.value:.3f} [{low:.3f}, {high:.3f}]"],
-            ["preference for the first document", f"{self.bias}, p = {self.p:.3g}"],
+            ["preference for the first document", f"{self.bias}, {format_p(self.p)}"],
         ]
 
 

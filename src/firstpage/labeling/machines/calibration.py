@@ -25,7 +25,13 @@ from firstpage.labeling.machines.biases import (
     ratio_of_sums,
 )
 from firstpage.labeling.statistics.consistency import SelfConsistency, self_consistency
-from firstpage.labeling.statistics.intervals import Interval, bootstrap, format_value, nan_to_none
+from firstpage.labeling.statistics.intervals import (
+    Interval,
+    bootstrap,
+    format_p,
+    format_value,
+    nan_to_none,
+)
 from firstpage.labeling.statistics.records import Record, counted_records
 from firstpage.table import Table
 from firstpage.types import Floats
@@ -34,6 +40,7 @@ Trust = Literal["trusted", "not trusted", "undecided"]
 Need = Literal["machine", "people", "not checked"]
 Item = tuple[str, str, str]  # query and two documents, the first one by name first
 DEFAULT_MARGIN = 0.05
+SIGNIFICANCE = 0.05  # below which a preference for a position is named
 PRIOR_STRENGTH = (2.0, 200.0)  # bounds of the prior's number of answers
 
 
@@ -152,6 +159,30 @@ class MachineCalibration:
             "judge more of the queries that the machine judged."
         )
 
+    def summary(self, name: str | None = None) -> str:
+        """Return in plain sentences how the machine compares with people.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the machine in the sentences; by default `machine`.
+
+        Returns
+        -------
+        str
+            Its agreement with people against that of two people, and a preference for a position.
+        """
+        sentences = [_agreement_sentence(name or self.machine, self)]
+        test = self.position
+        if test is not None and test.p < SIGNIFICANCE:
+            side = "first" if test.first > test.second else "second"
+            sentences.append(
+                f"It prefers the document that is shown {side}: in both orders of {test.first} "
+                f"pairs the first one was better, in {test.second} the second one "
+                f"({format_p(test.p)})."
+            )
+        return " ".join(sentences)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration for JSON.
 
@@ -162,7 +193,8 @@ class MachineCalibration:
         """
         return {
             "machine": self.machine, "tool": self.tool, "questions": self.questions,
-            "trust": self.trust, "reason": self.reason, "margin": self.margin,
+            "trust": self.trust, "reason": self.reason, "summary": self.summary(),
+            "margin": self.margin,
             "left_out": self.left_out,
             **{
                 name: getattr(self, name).to_dict()
@@ -179,8 +211,13 @@ class MachineCalibration:
             "people_needed": list(self.people_needed),
         }  # fmt: skip
 
-    def tables(self) -> list[Table]:
+    def tables(self, query_names: Mapping[str, str] | None = None) -> list[Table]:
         """Return the calibration as tables.
+
+        Parameters
+        ----------
+        query_names : dict of str to str, optional
+            What is shown in place of a query's id.
 
         Returns
         -------
@@ -205,8 +242,14 @@ class MachineCalibration:
             tables.append(_grade_table(self.grades))
         listed = [row for row in self.queries if row.need == "people"][:20]
         if listed:
+            names = query_names or {}
             cells = [
-                [r.query, str(r.answers), format_value(r.agreement), f"{r.expected:.3f}"]
+                [
+                    names.get(r.query, r.query),
+                    str(r.answers),
+                    format_value(r.agreement),
+                    f"{r.expected:.3f}",
+                ]
                 for r in listed
             ]
             count = len(self.people_needed)
@@ -218,6 +261,29 @@ class MachineCalibration:
         return "\n\n".join(table.text() for table in self.tables())
 
     __repr__ = __str__
+
+
+def _agreement_sentence(name: str, calibration: MachineCalibration) -> str:
+    """Return how often a machine agrees with people, against two people, in a sentence."""
+    agreement, reference, gap = calibration.agreement, calibration.reference, calibration.gap
+    if np.isnan(agreement.value):
+        return f"{name} and people have answered no question in common."
+    if np.isnan(gap.value):
+        return f"{name} agrees with people in {agreement.value:.0%} of their answers."
+    shares = f"{reference.value + gap.value:.2f} against {reference.value:.2f}"
+    if np.isnan(gap.low):
+        return f"{name} and people were compared on one query only: {shares}."
+    interval = f"95 % interval of the difference {gap.low:+.2f} to {gap.high:+.2f}"
+    if gap.high < 0 or gap.low > 0:
+        often = "less" if gap.high < 0 else "more"
+        return (
+            f"{name} agrees with people {often} often than people do with each other: {shares} "
+            f"({interval})."
+        )
+    return (
+        f"{name} agrees with people about as often as people do with each other: {shares}, which "
+        f"is not a statistically significant difference ({interval})."
+    )
 
 
 def _repeats(repeats: SelfConsistency) -> str:

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from firstpage.errors import DataError
-from firstpage.labeling.statistics.intervals import Interval, bootstrap, nan_to_none, ratio
+from firstpage.labeling.statistics.intervals import (
+    Interval,
+    bootstrap,
+    format_p,
+    nan_to_none,
+    ratio,
+)
 from firstpage.labeling.statistics.records import Labels, Record, Results, counted_records
 from firstpage.labeling.statistics.relations import common_documents, relations
 from firstpage.types import Floats, Ints
@@ -245,8 +251,7 @@ class ChiSquared:
     def __str__(self) -> str:
         if math.isnan(self.statistic):
             return "no test: a method has no pairs, or all pairs have the same result"
-        p = "p < .001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return f"χ² = {self.statistic:.1f}, df = 1, {p}"
+        return f"χ² = {self.statistic:.1f}, df = 1, {format_p(self.p)}"
 
 
 def chi_squared(a: float, b: float, c: float, d: float) -> ChiSquared:

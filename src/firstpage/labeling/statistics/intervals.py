@@ -110,3 +110,12 @@ def nan_to_none(value: float) -> float | None:
 def format_value(value: float, digits: int = 3) -> str:
     """Return the value for a table; a dash in place of NaN."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def format_p(p: float) -> str:
+    """Return a p-value as a part of a sentence: ``p = .034``, ``p < .001``."""
+    if math.isnan(p):
+        return "p is not defined"
+    if p < 0.001:
+        return "p < .001"
+    return f"p = {p:.3f}".replace(" 0.", " .")

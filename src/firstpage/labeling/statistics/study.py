@@ -30,7 +30,7 @@ from firstpage.labeling.statistics.consistency import (
     triads,
 )
 from firstpage.labeling.statistics.effort import Effort, effort_by
-from firstpage.labeling.statistics.intervals import Interval, format_value
+from firstpage.labeling.statistics.intervals import Interval, format_p, format_value
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
 from firstpage.labeling.statistics.records import Record, Results
 from firstpage.table import Table
@@ -328,7 +328,7 @@ def _consistency_table(study: Study) -> Table:
         ["left chosen", *_cells(bias.fraction_left.total, bias.fraction_left.value)],
         ["circular triads", *_cells(study.triads.complete, study.triads.fraction)],
     ]
-    note = f"left against right: p = {bias.p:.3f}" if bias.fraction_left.total else ""
+    note = f"left against right: {format_p(bias.p)}" if bias.fraction_left.total else ""
     return Table(["", "number", "fraction"], rows, "Consistency", note)
 
 

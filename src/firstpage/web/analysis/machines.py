@@ -11,6 +11,7 @@ from firstpage.errors import DataError
 from firstpage.labeling.machines.biases import Lengths
 from firstpage.labeling.machines.calibration import MachineCalibration, calibrate
 from firstpage.web.analysis.records import TaskJudgments, records, task_judgments
+from firstpage.web.store import projects, texts
 from firstpage.web.store.connect import Tx
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import documents, queries
@@ -56,12 +57,17 @@ def machine_report(tx: Tx, project: Project, margin: float) -> dict[str, Any]:
         calibrations = project_calibration(tx, project, margin)
     except DataError as error:
         return {"machines": [], "reason": str(error)}
+    names = {row["login"]: row["name"] or row["login"] for row in projects.members(tx, project)}
+    rows = texts.of_project(tx, project.id)
+    query_names = {row["key"]: row["text"] or row["key"] for row in rows}
     machines = [
         {
             **calibration.to_dict(),
+            "name": names.get(calibration.machine, calibration.machine),
+            "summary": calibration.summary(names.get(calibration.machine)),
             "tables": [
                 {"title": table.title, "head": list(table.head), "rows": list(table.rows)}
-                for table in calibration.tables()
+                for table in calibration.tables(query_names)
             ],
         }
         for calibration in calibrations

@@ -31,7 +31,7 @@ def machines(request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN) ->
 def _chart(machines: list[dict[str, Any]], labels: dict[str, str]) -> Markup | None:
     """Return a plot of how much less often machines agree with a person than people do."""
     rows = [
-        (f"{row['machine']}, {labels[row['tool']]}", gap["value"], gap["low"], gap["high"])
+        (f"{row['name']}, {labels[row['tool']]}", gap["value"], gap["low"], gap["high"])
         for row in machines
         if None not in (gap := row["gap"]).values()
     ]
