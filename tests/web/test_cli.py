@@ -129,6 +129,15 @@ def test_too_many_documents_give_a_one_line_error(
     )  # the failed attempt left nothing; five-grade allows more documents
 
 
+def test_queries_that_ask_nothing_are_reported(tmp_path: Path) -> None:
+    rows = [{"query": q, "document": d, "text": "x"} for q, d in ("ax", "ay", "bx")]
+    (tmp_path / "d.jsonl").write_bytes(jsonl(*rows))
+    words = ("--documents", tmp_path / "d.jsonl", "--tool")
+    note = "1 queries (such as b) have a single document"
+    assert note in call("setup", tmp_path / "p", *words, "pairs").stderr
+    assert note not in call("setup", tmp_path / "q", *words, "grades").stderr
+
+
 def error_output(*words: object) -> str:
     """Return the output of a command that fails."""
     done = CliRunner().invoke(app, ["label", *map(str, words)])

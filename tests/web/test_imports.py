@@ -666,6 +666,14 @@ def test_empty_texts_are_counted() -> None:
     )
 
 
+def test_pages_that_only_scripts_would_fill_are_counted() -> None:
+    """Scripts are removed, so that assessors would see an empty page."""
+    pages = {"a": "<script>x()</script><p> </p>", "b": "<p>b", "c": "<img src='data:x'>", "d": " "}
+    rows = [{"query": "q", "document": key, "html": page} for key, page in pages.items()]
+    parsed = read(sources(documents=file("d.jsonl", jsonl(*rows))))
+    assert "2 documents have no text and no title: 'a' of 'q', 'd' of 'q'." in parsed.notes
+
+
 def test_unknown_form_fields_are_refused(site: Site) -> None:
     site.project(queries=0, opened=False)
     lena = site.client("lena")

@@ -269,10 +269,17 @@ def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
             f"{unusable} of {len(gold_questions)} known answers do not fit the tool {tools}; "
             "not asked."
         )
+    documents = {
+        row["key"]: texts.documents_of(tx, row["id"]) for row in texts.of_project(tx, project.id)
+    }
+    single = [key for key, rows in documents.items() if len(rows) == 1]
+    if single and "grades" not in project.tools:
+        yield (
+            f"{len(single)} queries (such as {single[0]}) have a single document, so that nothing "
+            "is compared in them."
+        )
     partial = [
-        row["key"]
-        for row in texts.of_project(tx, project.id)
-        if len({d["prior"] is None for d in texts.documents_of(tx, row["id"])}) > 1
+        key for key, rows in documents.items() if len({d["prior"] is None for d in rows}) > 1
     ]
     if partial:
         yield (

@@ -17,13 +17,15 @@ from firstpage.web.imports import collection, rows, runs, trec
 from firstpage.web.imports.pictures import Pictures
 from firstpage.web.imports.queries import read_queries
 from firstpage.web.imports.rows import KnownAnswer
+from firstpage.web.sanitize import plain_text
 from firstpage.web.store.scales import DEFAULT_NAMES
-from firstpage.web.store.texts import QueryRecord
+from firstpage.web.store.texts import DocumentRecord, QueryRecord
 
 if TYPE_CHECKING:
     from firstpage.text.index import Index
 
 MAX_PAUSE = 0.1  # seconds
+MAX_SHELL = 5_000  # characters of a page without text; parsing all long pages would take minutes
 
 
 class PacedStream:
@@ -234,7 +236,7 @@ def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Ite
         (d, f"{d.key!r} of {q.key!r}")
         for q in all_queries
         for d in q.documents
-        if not (d.body.strip() or d.image or any((d.fields or {}).values()))
+        if not (_shows_text(d) or d.image or any((d.fields or {}).values()))
     ]
     untitled = [name for document, name in empty if not document.title]
     titled = [name for document, name in empty if document.title]
@@ -242,6 +244,14 @@ def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Ite
         yield f"{len(untitled):,} documents have no text and no title: {_first(untitled)}."
     if titled:
         yield f"{len(titled):,} documents have a title but no text: {_first(titled)}."
+
+
+def _shows_text(document: DocumentRecord) -> bool:
+    """Return whether a document has text; a page whose scripts would write it has none."""
+    body = document.body
+    if document.kind != "html" or len(body) > MAX_SHELL or "<img" in body.lower():
+        return bool(body.strip())
+    return bool(plain_text(body))
 
 
 def _with_texts(queries: dict[str, QueryRecord]) -> tuple[dict[str, QueryRecord], list[str]]:
