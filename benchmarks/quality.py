@@ -1,8 +1,7 @@
 """Quality of trees: NDCG@10 of Firstpage, CatBoost, LightGBM and XGBoost on the same folds.
 
     python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2
-    python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2 --ablation default
-    python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2 --ablation peers
+    python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2 --ablation
 
 Each set is a folder of --data with Fold1, Fold2, ..; the queries of one without such folders are
 divided into five folds at random.  Values are NDCG@10 on the test data, in LETOR's convention.
@@ -13,11 +12,10 @@ system has four settings, of which the validation data of a fold choose one, for
 large trees (CatBoost 8 or 64 leaves, the others 8 or 31) and a learning rate of 0.03 or 0.1; of the
 linear model, four penalties.  All other parameters of the peers are their defaults.
 
---ablation default compares variants of the default that differ in one thing: the fraction of the
+--ablation compares variants of the default that differ in one thing: the fraction of the
 features and of the queries that a tree learns from, the number of forests, noise in the scores,
 leaves, early stopping, the loss.  Patience is 50 trees, also of five forests, except where it is
-changed.  --ablation peers changes one thing of CatBoost's YetiRank or of LightGBM's rank_xendcg.
-All of them have a learning rate of 0.1, and nothing is tuned.
+changed.  All of them have a learning rate of 0.1, and nothing is tuned.
 
 The range of a system is that of its means by seed.  In differences, the values of a query are
 averaged over the seeds.  Intervals and p-values are computed as by `firstpage.compare`: 95 %
@@ -53,7 +51,6 @@ DETERMINISTIC = ("ListMLE(k=10), linear", "LightGBM lambdarank", "XGBoost rank:n
 Predict = Callable[[fp.Dataset], np.ndarray]
 Fit = Callable[[Fold, int], Predict]  # a fold and a seed
 System = list[Fit]  # one setting or several, of which the validation data choose
-Change = tuple[str, str, str]
 
 
 def ours(ranker: fp.Ranker) -> Fit:
@@ -196,37 +193,6 @@ def variants() -> dict[str, System]:
     return {name: [ours(ranker)] for name, ranker in named.items()}
 
 
-def peer_variants() -> dict[str, System]:
-    """Return variants of YetiRank and of rank_xendcg, which differ from these in one thing."""
-    fits = {
-        "YetiRank": catboost(),
-        "YetiRank, no bootstrap": catboost(bootstrap_type="No"),
-        "YetiRank, no score noise": catboost(random_strength=0),
-        "YetiRank, 1 permutation": catboost(loss_function="YetiRank:permutations=1"),
-        "YetiRank, gradient leaves": catboost(leaf_estimation_method="Gradient"),
-        "YetiRank, 8 leaves": catboost(depth=3),
-        "PairLogit": catboost(loss_function="PairLogit"),
-        "QuerySoftMax": catboost(loss_function="QuerySoftMax"),
-        "rank_xendcg": lightgbm("rank_xendcg"),
-        "rank_xendcg, 8 leaves": lightgbm("rank_xendcg", num_leaves=8),
-        "rank_xendcg, features": lightgbm("rank_xendcg", feature_fraction=0.5),
-        "ListNet, trees": ours(fp.ListNet(scorer=trees("trees"))),
-    }
-    return {name: [fit] for name, fit in fits.items()}
-
-
-PEER_CHANGES = [  # as CHANGES
-    ("no bootstrap of the documents", "YetiRank, no bootstrap", "YetiRank"),
-    ("no noise in the scores of splits", "YetiRank, no score noise", "YetiRank"),
-    ("1 sampled permutation, not 10", "YetiRank, 1 permutation", "YetiRank"),
-    ("leaves by gradient, not by Newton", "YetiRank, gradient leaves", "YetiRank"),
-    ("8 leaves, not 64", "YetiRank, 8 leaves", "YetiRank"),
-    ("all pairs of equal weight, no sampling", "PairLogit", "YetiRank"),
-    ("softmax, no pairs, no sampling", "QuerySoftMax", "YetiRank"),
-    ("8 leaves, not 31", "rank_xendcg, 8 leaves", "rank_xendcg"),
-    ("half of the features", "rank_xendcg, features", "rank_xendcg"),
-    ("fixed targets and bounded leaves", "ListNet, trees", "rank_xendcg"),
-]  # fmt: skip
 CHANGES = [  # what is changed, to which variant, from which variant
     ("half of the features", "1 forest, features", "1 forest"),
     ("half of the features", "1 forest, features, queries", "1 forest, queries"),
@@ -319,9 +285,7 @@ def system_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list
     ]
 
 
-def change_records(
-    values: dict[str, np.ndarray], cpu: dict[str, float], changes: list[Change]
-) -> list[dict]:
+def change_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list[dict]:
     """Return the effect of each change, with everything else held equal."""
     return [
         {
@@ -332,7 +296,7 @@ def change_records(
             "cpu": cpu[after] / cpu[before],
             **difference(values[after], values[before]),
         }
-        for change, after, before in changes
+        for change, after, before in CHANGES
     ]
 
 
@@ -383,11 +347,11 @@ def main() -> None:
     parser.add_argument("--sets", default="mq2008,ohsumed,mslr-web10k-5k")
     parser.add_argument("--folds", type=int, default=5, help="how many folds to run")
     parser.add_argument("--seeds", default="0,1,2", help="seeds, as in 0,1,2")
-    parser.add_argument("--ablation", choices=["default", "peers"], help="variants only")
+    parser.add_argument("--ablation", action="store_true", help="variants of the default only")
     parser.add_argument("--json", type=Path, help="write the values to this file")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    named = {"default": variants, "peers": peer_variants, None: systems}[chosen.ablation]()
+    named = variants() if chosen.ablation else systems()
     seeds = [int(seed) for seed in chosen.seeds.split(",")]
     record = {}
     for name in chosen.sets.split(","):
@@ -395,13 +359,12 @@ def main() -> None:
         values, cpu = measure(folds, seeds, named, name)
         queries = next(iter(values.values())).shape[1]
         title = f"{name}: NDCG@10, {len(folds)} folds, {queries} queries, seeds {seeds}"
-        if chosen.ablation is None:
+        if chosen.ablation:
+            record[name] = change_records(values, cpu)
+            show_changes(record[name], title)
+        else:
             record[name] = system_records(values, cpu)
             show_systems(record[name], title)
-        else:
-            changes = CHANGES if chosen.ablation == "default" else PEER_CHANGES
-            record[name] = change_records(values, cpu, changes)
-            show_changes(record[name], title)
     print(versions("numpy", "lightgbm", "xgboost-cpu", "catboost"))
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(record, indent=1))

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import warnings
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import firstpage as fp
 from firstpage.measures.registry import MEASURES
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, unknown_options
 
 
 def test_the_number_of_measures() -> None:
     (number,) = re.findall(r"\[(\d+) measures\]", (ROOT / "README.md").read_text())
     assert int(number) == len(MEASURES)
+
+
+@pytest.mark.parametrize("name", ["choose.md", "claims.md", "train.md"])
+def test_tables_of_results_are_those_of_the_file(name: str, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = (ROOT / "docs" / name).read_text()
+    assert "<!-- table: " in page
+    assert import_module("made.results").filled(page) == page, f"{name}: run `make docs`"
+
+
+def test_recorded_results_name_the_commands_that_measure_them(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    results = import_module("results")
+    recorded = json.loads(results.FILE.read_text())
+    for name, command in results.COMMANDS.items():
+        assert recorded[name]["command"] == command, f"python docs/results.py DATA {name!r}"
+        if command.startswith("firstpage "):
+            assert unknown_options(shlex.split(command)[1:]) == []
 
 
 OUTPUTS = [  # trec_eval's own tests: expected output, judgments, run, equivalent of its flags

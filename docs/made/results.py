@@ -1,0 +1,121 @@
+"""Tables of measured results in pages, from docs/made/results.json (`python docs/results.py`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parent / "results.json"
+SETS = {"mq2008": "MQ2008", "ohsumed": "OHSUMED"}
+_TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n)(?:\|[^\n]*\n)*")
+
+
+def filled(text: str) -> str:
+    """Return a page with its tables of results."""
+    recorded = json.loads(FILE.read_text())
+    return _TABLE.sub(lambda match: match[1] + TABLES[match[2]](recorded), text)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *rows))
+
+
+def _number(value: float, digits: int = 4) -> str:
+    rounded = f"{value + 1e-9:.{digits}f}"  # halves up: the file has rounded numbers
+    return rounded.removeprefix("0")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4f}".replace("0.", ".", 1)
+
+
+def _difference(record: dict[str, float]) -> str:
+    low, high = _signed(record["low"]), _signed(record["high"])
+    return f"{_signed(record['difference'])} ({low} to {high})"
+
+
+def trees(recorded: dict[str, Any]) -> str:
+    """Return the table of trees against other libraries."""
+    values = recorded["trees"]["values"]
+    head = [""]
+    for title in SETS.values():
+        head += [title, "by seed", "five forests are ahead by"]
+    rows = []
+    for systems in zip(*(values[name] for name in SETS), strict=True):
+        row = [systems[0]["system"]]
+        for each in systems:
+            means = each["by seed"]
+            spread = f"{_number(min(means))} to {_number(max(means))}" if len(means) > 1 else ""
+            mean = sum(means) / len(means)
+            row += [_number(mean), spread, _difference(each) if "p" in each else ""]
+        rows.append([*row, ", ".join(f"{each['cpu']:.2f}" for each in systems)])
+    return _table([*head, "CPU s"], rows)
+
+
+def ablation(recorded: dict[str, Any]) -> str:
+    """Return the table of variants of the recommended trees."""
+    values = recorded["tree ablation"]["values"]
+    head = ["change", "of"]
+    for title in SETS.values():
+        head += [title, "difference"]
+    rows = []
+    for changes in zip(*(values[name] for name in SETS), strict=True):
+        row = [changes[0]["change"], changes[0]["of"]]
+        for each in changes:
+            row += [f"{_number(each['before'])} to {_number(each['after'])}", _difference(each)]
+        rows.append([*row, ", ".join(f"{each['cpu']:.1f}" for each in changes)])
+    return _table([*head, "CPU"], rows)
+
+
+def _means(entry: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the rows of `firstpage crossval -f json` by ranker and measure."""
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in [*entry["values"]["results"], *entry["values"].get("differences", [])]:
+        rows.setdefault(row["ranker"], {}).setdefault(row["measure"], {}).update(row)
+    return rows
+
+
+def published(recorded: dict[str, Any]) -> str:
+    """Return the table of our results and those published by LETOR."""
+    entry = recorded["published by LETOR"]
+    rows = []
+    for name in ("ohsumed", "mq2008"):
+        ours = _means(recorded[f"{name}, tuned"]) | _means(recorded[f"{name}, boosted"])
+        for ranker, theirs in entry["values"][name].items():
+            pairs = zip(entry["measures"], theirs, strict=True)
+            cells = [
+                f"{_number(ours[ranker][measure]['mean'], 3)} / {_number(bar, 3)}"
+                for measure, bar in pairs
+            ]
+            rows.append([f"{SETS[name]} {ranker}", *cells])
+    return _table(["ours / published", *entry["measures"]], rows)
+
+
+def ties(recorded: dict[str, Any]) -> str:
+    """Return the table of ListMLE with shared and random ties."""
+    means = _means(recorded["ties"])
+    measures = ["NDCG@1", "NDCG@3", "NDCG@10", "AP"]
+    rows = [
+        [
+            f"`{ranker}`",
+            *(
+                _number(row[m]["mean"], 3)
+                + (f" (seeds {_number(row[m]['sd_seeds'], 3)})" if row[m]["sd_seeds"] else "")
+                for m in measures
+            ),
+        ]
+        for ranker, row in means.items()
+    ]
+    return _table(["", *measures], rows)
+
+
+TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "trees": trees,
+    "tree ablation": ablation,
+    "published": published,
+    "ties": ties,
+}
