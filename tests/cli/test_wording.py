@@ -27,6 +27,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("queries.jsonl").write_text('{"text": "red"}\n')
     Path("dates.csv").write_text("qid,label,x,day\n1,1,2,mon\n1,0,3,tue\n")
     Path("shop.jsonl").write_text('{"id": "1", "text": "red shoe"}\n')
+    Path("large.txt").write_text("1 qid:1 1:1e39\n0 qid:1 1:1\n")
     Path("folder").mkdir()
 
 
@@ -45,6 +46,8 @@ CASES = [  # command, a part of its message, the message ends with it
     ("train ListNet dates.csv -o m.json", "is text", "Name it with --categorical day, or drop it."),
     ("rank model.json dates.csv -o s.txt", "is text", "of 2 categories."),
     ("rank model.json narrow.txt -o s.txt", "was trained on 3", "read it with --pad."),
+    ("convert large.txt out.csv", "does not fit into float32", "Read it with --dtype float64."),
+    ("train ListNet large.txt -o m.json", "does not fit into float32", "float32."),
     ("evaluate d.qrels d.run --bounds --condensed", "beside complete ones", "Leave out --condensed."),
     ("train ListNet d.run -o m.json", "contains run lines", "not features and labels."),
     ("rank model.json d.qrels -o s.txt", "contains qrels lines", "not features and labels."),

@@ -133,7 +133,7 @@ def test_tables_of_what_was_not_computed_are_refused() -> None:
         ({"weights": "traffic"}, "give query_table too"),
         ({"condensed": True}, "about the unjudged documents of a run"),
         ({"bounds": True}, "about the unjudged documents of a run"),
-        ({"bounds": True, "condensed": True}, "leave out --condensed"),
+        ({"bounds": True, "condensed": True}, "Leave out condensed=."),
         ({"by": {"9": "en"}}, "no query has a segment"),
     ],
 )

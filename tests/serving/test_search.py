@@ -20,7 +20,7 @@ from firstpage.serving.searching import search
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
 from tests.logs import captured_log
-from tests.serving.conftest import TestClient, write_model
+from tests.serving.conftest import TestClient, overflowing, write_model
 from tests.serving.test_openapi_and_page import CHECKS, schemathesis
 from tests.serving.texts import QUERIES, SCRIPT, application, dataset, documents, text_clients
 
@@ -116,6 +116,22 @@ def test_refusals(client: TestClient, request_of: dict[str, Any], status: int, w
     assert "\n" not in response.json()["detail"]
 
 
+def test_repeated_keys_are_refused(client: TestClient) -> None:
+    """The last one would count without a word."""
+    for body in ('{"q": "red", "q": "blue"}', '{"q": "red", "depth": 3, "depth": 4}'):
+        response = client.post(
+            "/search", content=body, headers={"content-type": "application/json"}
+        )
+        assert (response.status_code, "occurs twice" in response.json()["detail"]) == (422, True)
+
+
+def test_pages_with_words_of_documents_check_the_host(client: TestClient) -> None:
+    for path in ("/", "/about", "/search?q=red"):
+        response = client.get(path, headers={"host": "evil.example", "accept": "text/html"})
+        assert response.status_code == 421
+        assert "Shoes" not in response.text
+
+
 def test_the_limit_of_concurrent_requests(shop: Shop) -> None:
     for client in text_clients(*shop, limits=Limits(concurrent_requests=1)):
         with client.app.admission.slot():
@@ -177,6 +193,20 @@ def test_a_model_of_rows_is_refused_at_start(shop: Shop, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_model_that_overflows_on_documents_of_the_index_is_refused(tmp_path: Path) -> None:
+    """Its scores are finite for ordinary features, and the prices of this index are not."""
+    shop = [{**each, "price": each["price"] * 1e36} for each in documents()]
+    index = fp.Index.from_documents(shop, tmp_path / "shop.index", latent=8)
+    path = tmp_path / "model.json"
+    fp.ListNet(normalize="minmax").fit(dataset(index)).save(path)
+    for client in text_clients(tmp_path / "shop.index", path):
+        overflowing(path, 1e280, scaled=False)
+        report = client.post("/reload", headers={"authorization": "Bearer right"})
+        assert (report.status_code, client.get("/health").json()["status"]) == (422, "degraded")
+        assert "not finite for documents of the index: its largest weight is 1e+280" in report.text
+        assert client.get("/search?q=red+shoes").status_code == 200
+
+
 def test_another_index_is_refused(own_shop: Shop, tmp_path: Path) -> None:
     other = tmp_path / "other.index"
     fp.Index.from_documents(documents(), other, language="german", latent=8)
@@ -204,9 +234,9 @@ def test_a_changed_index_is_opened_again_and_drift_is_reported(own_shop: Shop) -
             assert watched.reload().accepted
         assert client.get("/search?q=umbrella&depth=1").json()["results"][0]["id"].startswith("n")
         notes = client.get("/health").json()["index"]["notes"]
-        frequencies, latent = notes
-        assert "document frequencies" in frequencies
-        assert "400 documents came and 0 went after the latent space was fitted" in latent
+        assert len(notes) == 2
+        assert "document frequencies" in notes[0]
+        assert "400 documents came and 0 went after the latent space was fitted" in notes[1]
         for note in notes:
             assert note in log.getvalue()
             assert note.split(":")[1] in client.get("/").text

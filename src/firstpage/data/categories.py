@@ -105,7 +105,8 @@ def encode_columns(data: Dataset, columns: Sequence[int]) -> Dataset:
         if X.dtype == np.float32 and (np.abs(X[:, column]) >= MAX_FLOAT32_CODE).any():
             raise DataError(
                 f"{where} has categories of {MAX_FLOAT32_CODE:,} and more, which float32 does not "
-                "distinguish; read the file with dtype='float64'."
+                "distinguish.",
+                Advice("Read the file with {}.", "dtype", "float64"),
             )
         values, codes = integer_codes(X[:, column], where)
         categories[column], X[:, column] = tuple(map(category_text, values)), codes

@@ -17,7 +17,7 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
 from firstpage.data.suspicious import warn_about
-from firstpage.errors import DataError, FirstpageWarning, location
+from firstpage.errors import Advice, DataError, FirstpageWarning, location
 from firstpage.kernels.parsing import letor as kernel
 from firstpage.kernels.parsing.numbers import fallback_number, powers
 from firstpage.types import Array, Bytes, Ints, Progress
@@ -297,8 +297,8 @@ class LetorReader:
         ):
             if self.sparse is False:
                 raise DataError(
-                    f"{self.path}: {width} features are too many for a dense array; "
-                    "read it with sparse=True."
+                    f"{self.path}: {width} features are too many for a dense array.",
+                    Advice("Read it with {}.", "sparse", True),
                 )
             self.sink = self.sink.to_sparse()
         columns = b.indices[:values] - self.first
@@ -306,7 +306,8 @@ class LetorReader:
         if overflow is not None:
             self._raise_value(
                 b, size, overflow,
-                f"{b.values[overflow]} does not fit into float32; read it with dtype='float64'.",
+                f"{b.values[overflow]} does not fit into float32.",
+                advice=Advice("Read it with {}.", "dtype", "float64"),
             )  # fmt: skip
 
     def _drop_names(self, b: _Buffers, size: int, value: int) -> None:
@@ -397,7 +398,7 @@ class LetorReader:
 
     def _raise_value(
         self, b: _Buffers, size: int, value: int, message: str, last: bool = False,
-        error: type[DataError] = DataError,
+        error: type[DataError] = DataError, advice: Advice | None = None,
     ) -> NoReturn:  # fmt: skip
         """Raise an error at the value-th feature of the chunk; `last`: at its last occurrence."""
         rows = int(self.state[kernel.ROWS])
@@ -406,7 +407,7 @@ class LetorReader:
         raw = bytes(b.text[start:size]).split(b"\n", 1)[0].split(b"#", 1)[0]
         matches = list(re.finditer(rb"(?<=\s)0*%d:" % int(b.indices[value]), raw))
         column = matches[-1 if last else 0].start() + 1 if matches else 1
-        raise error(f"{location(self.path, line, column)}: {message}")
+        raise error(f"{location(self.path, line, column)}: {message}", advice)
 
     def _fail(self, code: int, text: Bytes, size: int) -> NoReturn:
         """Raise the error that the kernel reported."""
