@@ -46,7 +46,10 @@ not a [convention](conventions.md): `ndcg_cut_10` has linear gains, as in trec_e
   trec_eval 9 and pytrec_eval do. trec_eval 10 rounds to the nearest number, so that a few values
   differ: in its own tests 11pt_avg is .1962, and .1958 here.
 - `ERR` divides by 2 to the greatest label of the data; that of ir_measures (gdeval) has a scale up to
-  4: `ERR(max=4)`. `Compat` is `RBO(p=0.95)`, and `RBO` has `p=0.9`.
+  4: `ERR(max=4)`. `RBO` is compatibility as its authors define it, with `p=0.9`; `compatibility` has
+  their `p=0.95`. `Compat`, as a text or an object of ir_measures, has its value,
+  `RBO(p=0.95, truncated=true)`: its sums end with the lists, so that the value grows with the length
+  of a ranking.
 - `rbp` has `p=0.8` here, 0.9 in trec_eval: write `rbp_p=0.9`. It is binary here; trec_eval 10 and
   ranx weight documents by their grades. With `RBP(p=0.9, gain=linear, max=query)` these are divided
   by the greatest one of the query, as in trec_eval; ranx does not divide them. `rbp@95` has a cut-off

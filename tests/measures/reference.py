@@ -196,7 +196,10 @@ def preference_sums(
 
 
 def rbo(ranked: Ranked, pool: Pool, p: float, k: int, level: float = 1) -> float:
-    """Return the compatibility: ties of the ideal order are broken in the order of the ranking."""
+    """Return the compatibility: ties of the ideal order are broken in the order of the ranking.
+
+    All depths up to k count, also those below the ends of the lists (Clarke et al. 2020: 1,000).
+    """
     relevant_labels = sorted((label for label in pool if label >= level), reverse=True)
     run_labels = [label if is_relevant(label, level) else None for label in ranked]
     # The ideal list of documents: within a label, ranked documents first, then the others.
@@ -205,9 +208,8 @@ def rbo(ranked: Ranked, pool: Pool, p: float, k: int, level: float = 1) -> float
         positions = [i for i, overlap in enumerate(run_labels) if overlap == label]
         size = len(list(group))
         ideal += [*positions, *(("missing", label, i) for i in range(size - len(positions)))]
-    depth = min(max(len(ranked), len(ideal)), k)
     overlap = ideal_overlap = 0.0
-    for d in range(1, depth + 1):
+    for d in range(1, k + 1):
         shared = len(set(range(min(d, len(ranked)))) & set(ideal[:d]))
         overlap += p ** (d - 1) * shared / d
         ideal_overlap += p ** (d - 1) * min(d, len(ideal)) / d

@@ -87,7 +87,8 @@ CASES: dict[str, Callable[[list[float], list[float]], float]] = {
     ),
     "TopK01@2": lambda r, p: ref.top_mismatch(r, 2),
     "Perm01": lambda r, p: ref.top_mismatch(r, 99),
-    "RBO": lambda r, p: ref.rbo(r, p, 0.9, 99),
+    "RBO": lambda r, p: ref.rbo(r, p, 0.9, 400),
+    "RBO(p=0.6, truncated=true)": lambda r, p: ref.rbo(r, p, 0.6, max(len(r), ref.relevant(p))),
     "RBO(p=0.6)@3": lambda r, p: ref.rbo(r, p, 0.6, 3),
 }
 

@@ -84,8 +84,12 @@ def test_rbo_sums_the_overlap_of_every_depth(p: float) -> None:
     rng = np.random.default_rng(1)
     for levels in (2, 4, 100):
         labels = np.append(rng.integers(0, levels, 60), 1).astype(float)
-        value = fp.evaluate(-np.arange(61.0), labels, qid=[1] * 61, measures=f"RBO(p={p})")
-        assert value.means[f"RBO(p={p})"] == pytest.approx(rbo_of_order(labels, p), rel=1e-12)
+        value = fp.evaluate(
+            -np.arange(61.0), labels, qid=[1] * 61, measures=f"RBO(p={p}, truncated=true)"
+        )
+        assert value.means[f"RBO(p={p}, truncated=true)"] == pytest.approx(
+            rbo_of_order(labels, p), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("sizes", [(3, 3, 2, 2), (1, 4, 1, 3), (5, 1, 2)])
@@ -95,7 +99,20 @@ def test_rbo_of_ties_is_the_mean_over_orders(sizes: tuple[int, ...]) -> None:
     labels = rng.integers(0, 3, n).astype(float)
     labels[0] = 2
     scores = np.repeat(-np.arange(len(sizes)), sizes).astype(float)
-    exact = fp.evaluate(scores, labels, qid=[1] * n, measures="RBO")["RBO"]
+    text = "RBO(truncated=true)"
+    exact = fp.evaluate(scores, labels, qid=[1] * n, measures=text)[text]
     groups = [permutations(group) for group in np.split(labels, np.cumsum(sizes)[:-1])]
     values = [rbo_of_order(np.concatenate(order), 0.9) for order in product(*groups)]
     assert exact == pytest.approx(np.mean(values), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*unjudged:firstpage.errors.FirstpageWarning")
+@pytest.mark.parametrize("text", ["RBO", "RBO(p=0.99)", "compatibility", "RBO@20"])
+def test_unjudged_documents_below_the_list_do_not_change_the_overlap(text: str) -> None:
+    qrels = {"q": {"a": 2, "b": 1, "c": 1, "d": 0}}
+    run = {"q": {"x": 9.0, "b": 8.0, "a": 7.0}}
+    longer = {"q": {**run["q"], **{f"u{i}": -float(i) for i in range(500)}}}
+    values = [fp.evaluate(r, qrels, measures=text).values[0, 0] for r in (run, longer)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    cut = [fp.evaluate(r, qrels, measures="Compat(p=0.9)").values[0, 0] for r in (run, longer)]
+    assert cut[1] > 1.2 * cut[0]  # as in ir_measures

@@ -184,7 +184,7 @@ def test_names_of_ranx_and_accuracy_of_ir_measures(case: dict) -> None:
         ("nDCG(dcg='exp-log2')@5", "NDCG(gain=exp)@5"),
         ("NumRet(rel=1)", "NumRelRet(rel=1)"),
         ("ERR@5", "ERR(max=4)@5"),  # gdeval's
-        ("Compat", "RBO(p=0.95)"),
+        ("Compat", "RBO(p=0.95, truncated=true)"),
         ("nDCG@[5, 10]", "NDCG(gain=linear)@5 NDCG(gain=linear)@10"),
         ("alpha_nDCG(alpha=0.3,judged_only=True)@5", "alpha-nDCG(alpha=0.3, condensed=true)@5"),
     ],

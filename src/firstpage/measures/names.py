@@ -78,7 +78,7 @@ ALIASES = {  # names without case, hyphens, underscores and periods: ours
     "map": "AP", "mrr": "RR", "mr": "RR", "reciprank": "RR", "precision": "P", "prec": "P",
     "pre": "P", "r": "Recall", "hitrate": "Success", "hit": "Success", "rprecision": "Rprec",
     "setrecall": "SetR", "setprecision": "SetP", "kappandcg": "kNDCG", "kappaerr": "kERR",
-    "kendall": "Tau", "kendalltau": "Tau", "compat": "RBO", "compatibility": "RBO",
+    "kendall": "Tau", "kendalltau": "Tau", "compatibility": "RBO",
     "gmmap": "GMAP", "11ptavg": "AP11", "relativep": "RelP", "setrelativep": "SetRelP",
     "setmap": "SetAP", "utility": "SetUtility", "numnonreljudgedret": "NumNonrelRet",
     "rbpresid": "RBPResidual", "qmeasure": "Q", "f": "F1", "mapia": "APIA", "strec": "StRecall",
@@ -149,7 +149,7 @@ DEFAULT_DCG = re.compile(r"\bdcg=['\"]?log2['\"]?(?:,\s*|(?=\)))|,\s*dcg=['\"]?l
 GAIN = re.compile(rf"\s*(\d{{1,9}})\s*[:=]\s*({SIGNED})\s*")
 MAX_GAINS = 10_000  # labels of a table of gains
 RETRIEVED = re.compile(r"NumRet\s*(?=\(.*\brel\b)", re.IGNORECASE)  # ir_measures: of relevant ones
-COMPAT = re.compile(r"compat(?:ibility)?(?![^(@])", re.IGNORECASE)  # ir_measures: p is 0.95
+COMPAT = re.compile(r"(compat(?:ibility)?)\s*(?:\((.*)\))?\s*(@.*)?", re.IGNORECASE | re.DOTALL)
 RELATIVE = re.compile(r"SetP\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 
 
@@ -251,8 +251,8 @@ def translate(text: str) -> str:
     if "relative=" in text and (match := RELATIVE.fullmatch(text)):
         text = _with_relative(split_arguments(match[1]))
     text = RETRIEVED.sub("NumRelRet", SCALE.sub(r"\1=", text))
-    if COMPAT.match(text) and "p=" not in text:
-        text = COMPAT.sub("RBO(p=0.95)", text, count=1).replace(")(", ", ")
+    if match := COMPAT.fullmatch(text):
+        text = _compatibility(*match.groups(default=""))
     if text.startswith("SDCG"):
         text = DEFAULT_DCG.sub("", text).replace("()", "")
     return OTHER_NAMES.get(text.casefold(), _with_gains(text))
@@ -276,6 +276,19 @@ def _with_cutoff(name: str, parameters: list[str]) -> str:
     others = ", ".join(word for word in words if not word.startswith("cutoff="))
     cutoffs = [f"@{word.removeprefix('cutoff=')}" for word in words if word.startswith("cutoff=")]
     return name + (f"({others})" if others else "") + "".join(cutoffs)
+
+
+def _compatibility(name: str, inside: str, cutoff: str) -> str:
+    """Return `Compat` of ir_measures, or the authors' compatibility, as a text of ours.
+
+    Both have p = 0.95.  The sums of ir_measures end with the lists.
+    """
+    parameters = [word.strip() for word in split_arguments(inside) if word.strip()]
+    if not any(word.replace(" ", "").startswith("p=") for word in parameters):
+        parameters.append("p=0.95")
+    if name.casefold() == "compat" and "truncated" not in inside:
+        parameters.append("truncated=true")
+    return f"RBO({', '.join(parameters)}){cutoff}"
 
 
 def _with_relative(parameters: list[str]) -> str:

@@ -366,8 +366,10 @@ class RBO(Measure):
     """Rank-biased overlap with the ideal order of the relevant documents; 1 for the ideal order.
 
     RBO = sum over depths d of p^(d-1) * A_d, divided by its value for the ideal order; A_d is the
-    fraction of the first d documents that are in the ideal first d.  Ties in the truth are resolved
-    in favor of the ranking, as in compatibility.
+    number of the first d documents that are in the ideal first d, over d.  Ties in the truth are
+    resolved in favor of the ranking.  This is compatibility; depths below the ends of the lists
+    count too, so that unjudged documents at the end of a ranking change nothing.  A query without
+    relevant documents has no ideal order, and the value 0, also with `without_relevant="one"`.
 
     Parameters
     ----------
@@ -375,13 +377,18 @@ class RBO(Measure):
         Smallest relevant label; default is the convention's (1).
     p : float, default 0.9
         Persistence: the weight of each depth relative to the one before, between 0 and 1.
+    truncated : bool, default False
+        Whether the sums end with the longer one of the ranking and the ideal order, as those of
+        `Compat` in ir_measures do; the value then depends on the length of the ranking.
     cutoff : int, optional
-        Number of ranks k; None takes the entire list.
+        Number of depths k; None takes all.
 
     References
     ----------
     Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings, TOIS 2010.
-    Clarke, Vtyurina and Smucker, Offline Evaluation without Gain, ICTIR 2020 (compatibility).
+    Clarke, Smucker and Vtyurina, Offline Evaluation by Maximum Similarity to an Ideal Ranking,
+    CIKM 2020 (compatibility).
+    Clarke, Vtyurina and Smucker, Assessing Top-k Preferences, TOIS 2021.
 
     Examples
     --------
@@ -394,8 +401,9 @@ class RBO(Measure):
 
     rel: float | None = None
     p: float = 0.9
+    truncated: bool = False
     cutoff: int | None = None
-    about: ClassVar[str] = "rank-biased overlap with the ideal order"
+    about: ClassVar[str] = "rank-biased overlap with the ideal order (compatibility)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = convention.rel if self.rel is None else self.rel
@@ -408,7 +416,7 @@ class RBO(Measure):
         out = np.empty(len(lists))
         kernel.rank_biased_overlap(
             lists.labels, lists.tie_sizes, lists.offsets, best[relevant],
-            relevant_offsets, float(self.p), kernel_cutoff(self.cutoff), log_factorials,
-            np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64), out,
+            relevant_offsets, float(self.p), kernel_cutoff(self.cutoff), int(self.truncated),
+            log_factorials, np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64), out,
         )  # fmt: skip
         return out

@@ -11,6 +11,8 @@ import numpy as np
 from firstpage.kernels.compiler.decorators import kernel, subroutine
 from firstpage.types import Floats, Ints
 
+SMALLEST_WEIGHT = 1e-18  # of a depth; further ones are below double precision
+
 
 @subroutine
 def count_inversions(labels: Floats, lo: int, hi: int, workspace: Floats) -> float:
@@ -328,6 +330,7 @@ def rank_biased_overlap(
     ideal_offsets: Ints,
     p: float,
     cutoff: int,
+    truncated: int,
     log_factorials: Floats,
     above: Ints,
     tied: Ints,
@@ -336,16 +339,17 @@ def rank_biased_overlap(
     """Write the rank-biased overlap with the ideal order, divided by that of the ideal order.
 
     Depth d has weight p^(d-1); it adds the fraction of the first d documents that are in the ideal
-    first d.  `ideal` holds the labels of the relevant documents in descending order; ties in it are
-    resolved in favor of the ranking.  `above` and `tied` count, by label, the relevant documents
-    above the tie that contains rank d and inside of it, in Fenwick trees; they are workspace,
-    longer than the longest ideal list.
+    first d.  Depths below the ends of both lists count too, unless `truncated` is 1.  `ideal` holds
+    the labels of the relevant documents in descending order; ties in it are resolved in favor of
+    the ranking.  `above` and `tied` count, by label, the relevant documents above the tie that
+    contains rank d and inside of it, in Fenwick trees; they are workspace, longer than the longest
+    ideal list.
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
         ideal_start, size = ideal_offsets[q], ideal_offsets[q + 1] - ideal_offsets[q]
         depth = min(max(hi - lo, size), cutoff)
-        overlap, ideal_overlap, weight = 0.0, 0.0, 1.0
+        overlap, ideal_overlap, weight, shared = 0.0, 0.0, 1.0, 0.0
         for i in range(size + 1):
             above[i], tied[i] = 0, 0
         start, after = lo, lo  # the run of tied scores that contains rank d
@@ -380,6 +384,14 @@ def rank_biased_overlap(
                 overlap += weight * shared / d
             ideal_overlap += weight * in_ideal / d
             weight *= p
-            if weight < 1e-18:  # further terms are below double precision
+            if weight < SMALLEST_WEIGHT:
                 break
+        if not truncated:
+            d, rest = depth + 1, 0.0
+            while d <= cutoff and weight >= SMALLEST_WEIGHT:
+                rest += weight / d
+                weight *= p
+                d += 1
+            overlap += shared * rest
+            ideal_overlap += size * rest
         out[q] = overlap / ideal_overlap if ideal_overlap > 0.0 else 0.0
