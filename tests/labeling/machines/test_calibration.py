@@ -113,6 +113,13 @@ def test_few_answers_leave_it_undecided() -> None:
     assert "let people judge more" in report.reason
 
 
+def test_one_query_has_no_interval() -> None:
+    report = fp.labeling.calibrate(answers({**PEOPLE, "robot": 0.8}, queries=1), ["robot"])[0]
+    assert report.trust == "undecided"
+    assert "so there is no interval" in report.reason
+    assert "compared on one query only" in report.summary()
+
+
 def test_one_person_is_no_reference() -> None:
     report = fp.labeling.calibrate(answers({"ann": 0.9, "robot": 0.9}), ["robot"])[0]
     assert report.trust == "undecided"

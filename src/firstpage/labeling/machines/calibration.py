@@ -150,6 +150,8 @@ class MachineCalibration:
         """One sentence: why the machine is trusted or not."""
         if np.isnan(self.gap.value):
             return "No question was answered by the machine and at least two people."
+        if np.isnan(self.gap.low):
+            return "Two people answered only one query of the machine, so there is no interval."
         if self.trust == "trusted":
             return f"It agrees with a person at most {self.margin:g} less often than people do."
         if self.trust == "not trusted":
