@@ -239,5 +239,6 @@ def test_an_address_with_a_password_is_refused_without_showing_it(url: str) -> N
     "url", ["http://", "http://h:x/v1", "ftp://h", "http://h:99999", "http://h /"]
 )
 def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(DataError, match="must be an http or https address"):
-        Chat(url, "m")
+    with pytest.raises(DataError, match="must be an http or https address") as error:
+        Chat(url.replace("//", "//user:pass@"), "m")
+    assert "pass" not in str(error.value)

@@ -254,14 +254,15 @@ class Chat:
 
 
 def _check_url(url: str) -> None:
-    """Refuse an address that cannot be requested, or that contains more than the place."""
+    """Refuse an address that cannot be requested, or that contains a password or a query."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         valid = False
     if not valid or not (url.isascii() and url.isprintable()) or " " in url:
-        raise DataError(f"the endpoint must be an http or https address; got {url!r}.")
+        shown = url.rpartition("@")[2]  # without a password
+        raise DataError(f"the endpoint must be an http or https address; got {shown!r}.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise DataError(
             "the address of the endpoint must end with its path, such as /v1, and contain no "
