@@ -18,7 +18,6 @@ SHARED_FOLDER = Path(__file__).parent / "static"
 CACHED = {
     "cache-control": "public, max-age=31536000, immutable",
     "vary": "accept-encoding",
-    "content-disposition": "inline",
 }
 
 
