@@ -256,7 +256,7 @@ def test_baseline_and_invalid_options() -> None:
         ({"baseline": "x"}, "no system 'x'"), ({"within": 0.5}, "at least 1"), ({"max_boxes": 0}, "max_boxes"),
         ({"vary": "grades"}, "vary must be"), ({"measure": "DCG(gain=[0, 2, 1])@2"}, "decrease with the grade"),
         ({"measure": "DCG(gain=[1, 2, 3])@2"}, "worst grade"), ({"measure": "AP"}, "only DCG and NDCG"),
-        ({"measure": Utility.from_gains([0, 1, 2], [0.5, 1])}, "any-discounts"),
+        ({"measure": Utility.from_gains([0, 1, 2], [0.5, 1])}, "any_discounts"),
         ({"measure": Utility.from_gains([0, 0, 0], [1, 0.5])}, "all the same"),
     ):  # fmt: skip
         with pytest.raises((DataError, MeasureError), match=message):
