@@ -21,6 +21,12 @@ from made.results import FILE
 
 ROOT = Path(__file__).parents[1]
 SHOWN = "-t NDCG@1 -t NDCG@5 -t NDCG@10 -t AP --convention letor"
+ALL = (
+    "Regression RankNet ListNet ListMLE RankCosine FocusedNet RankSVM SVMMAP FocusedSVM TopMargin "
+    'TopSlack RankBoost AdaRank FocusedBoost LambdaMART TopRank "ListMLE(k=10)" '
+    '"ListMLE(k=10, scorer=trees)" --seeds 3 -t NDCG@1 -t NDCG@10 -t AP '
+    '--baseline "ListMLE(k=10)"'
+)
 BOOSTED = "RankBoost AdaRank.MAP AdaRank.NDCG"
 COMMANDS = {
     "ohsumed, tuned": f"firstpage crossval ohsumed RankSVM --tune --normalize minmax {SHOWN}",
@@ -29,6 +35,8 @@ COMMANDS = {
     "mq2008, boosted": f"firstpage crossval mq2008 {BOOSTED} {SHOWN}",
     "ties": 'firstpage crossval mq2008 "ListMLE(k=10)" "ListMLE(k=10, ties=random)" '
     "--convention letor --seeds 5",
+    "mq2008, all rankers": f"firstpage crossval mq2008 {ALL}",
+    "ohsumed, all rankers": f"firstpage crossval ohsumed {ALL} --normalize minmax",
     "trees": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2",
     "tree ablation": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2 "
     "--ablation",

@@ -10,6 +10,7 @@ from typing import Any
 
 FILE = Path(__file__).parent / "results.json"
 SETS = {"mq2008": "MQ2008", "ohsumed": "OHSUMED"}
+ALPHA = 0.05
 _TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n)(?:\|[^\n]*\n)*")
 
 
@@ -113,9 +114,30 @@ def ties(recorded: dict[str, Any]) -> str:
     return _table(["", *measures], rows)
 
 
+def rankers(recorded: dict[str, Any]) -> str:
+    """Return the table of all rankers with default parameters."""
+    by_set = [_means(recorded[f"{name}, all rankers"]) for name in SETS]
+    cost = recorded["cost of rankers"]["values"]
+    measures = ["NDCG@1", "NDCG@10", "AP"]
+    head = ["ranker", *(f"{t} {m}" for t in SETS.values() for m in measures), "CPU s", "KiB"]
+    rows = []
+    for ranker in by_set[0]:
+        cells = [_with_mark(means[ranker][m]) for means in by_set for m in measures]
+        shown = ranker if "(" in ranker else f"[{ranker}](rankers/{ranker.lower()}.md)"
+        rows.append([shown, *cells, *cost.get(ranker, ["", ""])])
+    return _table(head, rows)
+
+
+def _with_mark(row: dict[str, Any]) -> str:
+    p = row.get("p")
+    mark = "" if p is None or p >= ALPHA else (" ▼" if row["difference"] < 0 else " ▲")
+    return _number(row["mean"], 3) + mark
+
+
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "trees": trees,
     "tree ablation": ablation,
     "published": published,
     "ties": ties,
+    "rankers": rankers,
 }
