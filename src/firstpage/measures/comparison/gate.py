@@ -364,6 +364,8 @@ def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> BoundedSample
     measured = evaluation.measures[row]
     gain = paired_differences(*((old, new) if measured.lower_is_better else (new, old)))
     weights = np.ones(len(gain)) if evaluation.weights is None else evaluation.weights[shared]
+    if not weights.any():
+        raise DataError("all queries that the system and the baseline share have weight 0.")
     width = _width(measured.value_range, np.concatenate([old, new]))
     return BoundedSample(gain, weights, -width, width)
 
