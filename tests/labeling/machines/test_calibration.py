@@ -32,17 +32,20 @@ def answers(accuracy: dict[str, float], seed: int = 0, queries: int = QUERIES) -
 PEOPLE = {"ann": 0.85, "bob": 0.85}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("accuracy", "trust"), [(0.9, "trusted"), (0.85, "trusted"), (0.65, "not trusted")]
+    ("accuracy", "queries", "trust"),
+    [(0.9, 60, "trusted"), (0.85, 200, "trusted"), (0.65, 60, "not trusted")],
 )
-def test_trust_follows_accuracy(accuracy: float, trust: str) -> None:
-    report = fp.labeling.calibrate(answers({**PEOPLE, "robot": accuracy}), ["robot"])[0]
+def test_trust_follows_accuracy(accuracy: float, queries: int, trust: str) -> None:
+    records = answers({**PEOPLE, "robot": accuracy}, queries=queries)
+    report = fp.labeling.calibrate(records, ["robot"])[0]
     assert report.trust == trust
     two = 0.85**2 + 0.15**2
     assert report.reference.low < two < report.reference.high
     mixed = 0.85 * accuracy + 0.15 * (1 - accuracy)
     assert report.agreement.low < mixed < report.agreement.high
-    assert report.questions == QUERIES * PAIRS
+    assert report.questions == queries * PAIRS
     json.dumps(report.to_dict(), allow_nan=False)
     assert trust in str(report)
 
@@ -113,11 +116,27 @@ def test_few_answers_leave_it_undecided() -> None:
     assert "let people judge more" in report.reason
 
 
-def test_one_query_has_no_interval() -> None:
-    report = fp.labeling.calibrate(answers({**PEOPLE, "robot": 0.8}, queries=1), ["robot"])[0]
-    assert report.trust == "undecided"
-    assert "so there is no interval" in report.reason
-    assert "compared on one query only" in report.summary()
+@pytest.mark.parametrize(
+    ("queries", "trust"), [(1, "undecided"), (71, "undecided"), (72, "trusted")]
+)
+def test_agreement_everywhere_proves_little_on_few_queries(queries: int, trust: str) -> None:
+    """With p = .05 of a query on which it loses everything, 71 queries may lack one: .95^71 > .025."""
+    perfect = {"ann": 1.0, "bob": 1.0, "robot": 1.0}
+    report = fp.labeling.calibrate(answers(perfect, queries=queries), ["robot"], rounds=20)[0]
+    assert report.gap.value == 0
+    assert report.trust == trust
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [2, 5, 20, 60])
+def test_a_worse_machine_is_rarely_trusted(queries: int) -> None:
+    """It agrees with people .12 less often than they do; the samples have few disagreements."""
+    accuracy = {"ann": 0.97, "bob": 0.97, "robot": 0.85}
+    trusted = 0
+    for seed in range(40):
+        records = [r for r in answers(accuracy, seed, queries) if r.left == "a0"]
+        trusted += fp.labeling.calibrate(records, ["robot"], rounds=20)[0].trust == "trusted"
+    assert trusted <= 4  # 1 of 40 is allowed for; 5 or more have a probability below .004
 
 
 def test_one_person_is_no_reference() -> None:

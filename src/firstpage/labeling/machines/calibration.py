@@ -2,7 +2,8 @@
 
 A machine is compared with people on the questions that both answered.  Its reference is how well
 people agree with each other on the same questions: a machine that agrees with a person as often as
-another person does can take that person's place.  Intervals are percentiles over resampled queries.
+another person does can take that person's place.  The interval of this difference, which decides,
+assumes only its range; all others are percentiles over resampled queries.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from firstpage.labeling.statistics.intervals import (
     nan_to_none,
 )
 from firstpage.labeling.statistics.records import Record, counted_records
+from firstpage.measures.comparison.bounded_mean import BoundedSample
 from firstpage.table import Table
 from firstpage.types import Floats
 
@@ -40,6 +42,7 @@ Trust = Literal["trusted", "not trusted", "undecided"]
 Need = Literal["machine", "people", "not checked"]
 Item = tuple[str, str, str]  # query and two documents, the first one by name first
 DEFAULT_MARGIN = 0.05
+LEVEL = 0.95  # of the interval that decides on trust
 SIGNIFICANCE = 0.05  # below which a preference for a position is named
 PRIOR_STRENGTH = (2.0, 200.0)  # bounds of the prior's number of answers
 
@@ -87,7 +90,8 @@ class MachineCalibration:
     reference : Interval
         How often two people agree, on the questions that the machine answered too.
     gap : Interval
-        Agreement minus reference, on questions with at least two people.
+        Agreement minus reference, on questions with at least two people. Its limits are valid for
+        few queries and rare disagreements too.
     worth : Interval
         Information of one machine judgment in judgments of a person.
     positions : dict of str to Interval
@@ -150,8 +154,6 @@ class MachineCalibration:
         """One sentence: why the machine is trusted or not."""
         if np.isnan(self.gap.value):
             return "No question was answered by the machine and at least two people."
-        if np.isnan(self.gap.low):
-            return "Two people answered only one query of the machine, so there is no interval."
         if self.trust == "trusted":
             return f"It agrees with a person at most {self.margin:g} less often than people do."
         if self.trust == "not trusted":
@@ -273,8 +275,6 @@ def _agreement_sentence(name: str, calibration: MachineCalibration) -> str:
     if np.isnan(gap.value):
         return f"{name} agrees with people in {agreement.value:.0%} of their answers."
     shares = f"{reference.value + gap.value:.2f} against {reference.value:.2f}"
-    if np.isnan(gap.low):
-        return f"{name} and people were compared on one query only: {shares}."
     interval = f"95 % interval of the difference {gap.low:+.2f} to {gap.high:+.2f}"
     if gap.high < 0 or gap.low > 0:
         often = "less" if gap.high < 0 else "more"
@@ -360,7 +360,7 @@ def calibrate(
     >>> import firstpage as fp
     >>> def answer(query, who, outcome):
     ...     return fp.labeling.Record(query, who, "pairs", "a", "b", outcome=outcome)
-    >>> records = [answer(f"q{n}", who, 1) for n in range(20) for who in ("ann", "bob", "robot")]
+    >>> records = [answer(f"q{n}", who, 1) for n in range(80) for who in ("ann", "bob", "robot")]
     >>> report = fp.labeling.calibrate(records, ["robot"])[0]
     >>> report.agreement.value, report.trust
     (1.0, 'trusted')
@@ -423,7 +423,7 @@ class _Comparison:
         def fraction(hits: str, total: str) -> Interval:
             return interval(lambda w: ratio_of_sums(w @ sums[hits], w @ sums[total]))
 
-        gap = interval(lambda w: _gap(w, sums))
+        gap = _gap(sums)
         return MachineCalibration(
             self.machine, tool, len(self.human),
             fraction("with_person", "persons"), fraction("two_people", "person_pairs"), gap,
@@ -544,9 +544,22 @@ def _count_sides(
             sums[f"{side}_hits"][q] += answer == own
 
 
-def _gap(w: Floats, sums: Mapping[str, Floats]) -> Floats:
-    own = ratio_of_sums(w @ sums["shared_hits"], w @ sums["shared"])
-    return own - ratio_of_sums(w @ sums["two_people"], w @ sums["person_pairs"])
+def _gap(sums: Mapping[str, Floats]) -> Interval:
+    """Return how much more often the machine agrees with a person than another person does.
+
+    The limits assume only that the difference of a query is between -1 and 1.  Percentiles of
+    resampled queries trust a machine after two queries without a disagreement.
+    """
+    asked = sums["shared"] > 0
+    weights = sums["shared"][asked]
+    if not len(weights):
+        return Interval(np.nan, np.nan, np.nan)
+    difference = (sums["shared_hits"][asked] - sums["two_people"][asked]) / weights
+    low, high = (
+        sign * BoundedSample(sign * difference, weights, -1.0, 1.0).lower_limit((1 - LEVEL) / 2)
+        for sign in (1, -1)
+    )
+    return Interval(float(np.average(difference, weights=weights)), low, high, LEVEL)
 
 
 def _worth(w: Floats, sums: Mapping[str, Floats]) -> Floats:
@@ -561,7 +574,8 @@ def _worth(w: Floats, sums: Mapping[str, Floats]) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         person = (1 + np.sqrt(2 * two - 1)) / 2
         machine = (mixed - (1 - person)) / (2 * person - 1)
-        return np.asarray(_information(np.clip(machine, 0.5, 1)) / _information(person))
+        worth = np.asarray(_information(np.clip(machine, 0.5, 1)) / _information(person))
+    return np.where(np.isfinite(worth), worth, np.nan)  # people who guess are no unit
 
 
 def _information(accuracy: Floats) -> Floats:
