@@ -233,7 +233,6 @@ def test_measures_of_modules_are_found(run, files) -> None:
         (["0.run", "1.run", "--weights", "1,-1"], "weight 2 must be a finite number of at least 0"),
         (["0.run", "1.run", "--qrels", "data.qrels", "-m", "NDGC@10"], "no measure 'NDGC'"),
         (["0.run", "1.run", "--base", "none.run"], "none.run"),
-        (["0.run", "1.run", "--tag", "two words"], "tag"),
         (["--data", "data.txt", "--scores", "0.valid.scores"], "scores for"),
     ],
 )

@@ -341,7 +341,7 @@ def test_operations_that_shards_do_not_support_are_refused(
         (lambda shards, path: fp.write_shards(DATA, path, rows="7"), "an integer .* got '7'"),
         (lambda shards, path: fp.write_shards(DATA, path, rows=7.5), "an integer .* got 7.5"),
         (lambda shards, path: fp.ListNet().fit("folder"), "X is a path, 'folder'; read a file"),
-        (lambda shards, path: fp.read(shards.folder), "is a folder; .* use fp.read_shards"),
+        (lambda shards, path: fp.read(shards.folder), "is a folder; .* read by fp.read_shards"),
     ],
 )
 def test_uses_that_shards_do_not_have_are_refused_in_one_line(

@@ -185,7 +185,7 @@ def test_errors_name_what_was_given(call, message: str) -> None:
 
 
 def test_a_run_in_the_place_of_judgments_is_an_error(files: Path) -> None:
-    with pytest.raises(fp.DataError, match="is a run; the second argument"):
+    with pytest.raises(fp.DataError, match="is a run, not judgments"):
         fp.evaluate(files / "x.run", files / "x.run")
     with pytest.raises(fp.DataError, match="if it is a model"):
         fp.evaluate(files / "model.json", DATA)

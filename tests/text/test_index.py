@@ -460,6 +460,7 @@ class KilledWriters:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* after the latent space was fitted")
 def test_a_killed_writer_leaves_a_committed_index(tmp_path: Path) -> None:
     path = tmp_path / "i"
     documents = [{"id": f"d{i}", "title": f"red w{i}"} for i in range(30)]

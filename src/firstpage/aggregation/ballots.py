@@ -79,8 +79,8 @@ class Ballots:
     >>> ballots = fp.aggregation.Ballots.from_scores([[3, 2, 1], [1, 3, 2]], [0, 3])
     >>> ballots
     Ballots(2 rankers, 1 queries, 3 candidates of 3 documents)
-    >>> ballots.positions.tolist()
-    [[0, 1, 2], [2, 0, 1]]
+    >>> ballots.documents.tolist(), ballots.positions.tolist()
+    ([1, 0, 2], [[1, 0, 2], [0, 2, 1]])
     """
 
     positions: Ints

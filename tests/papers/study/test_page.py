@@ -143,7 +143,7 @@ def test_several_papers_on_one_page() -> None:
     several = merge_reproductions([one, one])
     assert several["cells"][0]["entry"] == "example/figure1"
     assert len(several["claims"]) == 2
-    assert page.html([one, one], "x").count("example/figure1: Throws") == 2
+    assert page.html([one, one], "x").count('<h2 id="example-figure1') == 2
     assert "Claims: 2 hold" in page.text([one, one], "x")
     html = page.html([one], "x")
     assert '<a href="#example-figure1">example/figure1</a>' in html

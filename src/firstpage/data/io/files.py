@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from firstpage.errors import DataError, location, missing_dependency
+from firstpage.errors import Advice, DataError, location, missing_dependency
 from firstpage.folders import atomic_replace
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -35,7 +35,10 @@ def check_readable(path: Path) -> None:
         hint = f" Did you mean {similar}?" if similar else ""
         raise DataError(f"{path}: no such file.{hint}")
     if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file in it.")
+        raise DataError(
+            f"{path}: is a folder; name a file in it.",
+            Advice("A folder of shards is read by fp.read_shards.", "read_shards"),
+        )
     if not os.access(path, os.R_OK):
         raise DataError(f"{path}: no permission to read it.")
 
