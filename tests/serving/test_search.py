@@ -242,6 +242,17 @@ def test_a_changed_index_is_opened_again_and_drift_is_reported(own_shop: Shop) -
             assert note.split(":")[1] in client.get("/").text
 
 
+def test_an_index_with_deleted_and_replaced_documents_is_served(own_shop: Shop) -> None:
+    index, model = own_shop
+    first, *_, last = (row["id"] for row in documents())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fp.Index(index).delete([first])
+        fp.Index(index).add([{"id": last, "title": "purple umbrella", "text": "new"}])
+    watched = WatchedModel(model, source=IndexSource(index))
+    assert watched.reload().accepted, watched.refused
+
+
 def test_a_damaged_index_is_refused_and_the_old_one_stays(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):

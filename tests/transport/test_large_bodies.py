@@ -14,6 +14,7 @@ import pytest
 
 from firstpage.transport import connections
 from firstpage.transport.connections import ConnectionLimits
+from tests.logs import captured_log
 from tests.transport.test_slow_clients import KINDS, ServerKind, running, wait_for
 
 BODY = bytes(20 << 20)  # beyond the limits of both servers, and beyond the buffers of sockets
@@ -109,3 +110,22 @@ def test_a_client_that_sends_nothing_after_the_answer_is_disconnected(
             answer += received
         assert answer.startswith(b"HTTP/1.1 413")
         wait_for(lambda: not server.server_state.connections)
+
+
+@pytest.mark.slow
+def test_the_server_stops_without_waiting_for_bodies_that_were_answered(
+    kind: ServerKind, tmp_path: Path
+) -> None:
+    with captured_log("uvicorn.error") as log:
+        with (
+            running(kind.make(tmp_path, SECONDS), ConnectionLimits()) as (server, port),
+            socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as client,
+        ):
+            client.sendall(head(kind.reads, 1 << 40))
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 413")
+            server.should_exit = True
+            with suppress(ConnectionResetError):
+                while client.recv(1 << 16):
+                    pass
+            wait_for(lambda: not server.server_state.connections)
+        assert "graceful shutdown exceeded" not in log.getvalue()

@@ -57,7 +57,10 @@ def test_files_are_sent_compressed_if_accepted(tmp_path: Path) -> None:
     (tmp_path / "own.css").write_text("p { color: red }\n" * 50)
     files = CachedStaticFiles(tmp_path, sheets={"all.css": ("base.css", "own.css")})
     client = TestClient(files)
-    for accepted, encoding in (("gzip, br", "gzip"), ("identity", None)):
+    for accepted, encoding in (
+        ("gzip, br", "gzip"), ("br;q=1, gzip;q=.5", "gzip"), ("identity", None),
+        ("gzip;q=0, identity", None), ("*;q=0.0", None),
+    ):  # fmt: skip
         reply = client.get("/all.css", headers={"accept-encoding": accepted})
         assert reply.text.endswith("p { color: red }\n")
         assert reply.headers.get("content-encoding") == encoding
@@ -66,7 +69,7 @@ def test_files_are_sent_compressed_if_accepted(tmp_path: Path) -> None:
         assert "immutable" in reply.headers["cache-control"]
     assert client.head("/all.css").content == b""
     assert client.get("/../static_files.py").status_code == 404
-    assert client.post("/all.css").status_code == 404
+    assert client.post("/all.css").status_code == 405
     assert CachedStaticFiles(tmp_path).url != files.url
 
 

@@ -220,7 +220,9 @@ def test_a_machine_is_calibrated_against_the_people_of_its_project(site, stub: S
     assert (machine["machine"], machine["trust"]) == ("robot", "trusted")
     page = lena.get("/p/books/machines?margin=1").text
     assert machine["name"] == "Robot"
-    assert "Robot agrees with people about as often as people do with each other" in page
+    assert (
+        "agrees with people about as often as people do with each other: 1.00 against 1.00" in page
+    )
     for part in ("Robot, side by side", "Trusted.", "worth in human judgments", "<svg"):
         assert part in page
     assert site.client("ada").get("/api/v1/projects/books/machines").status_code == 403

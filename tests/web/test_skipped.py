@@ -122,6 +122,26 @@ def test_the_outcome_of_a_skipped_question_is_ignored(site: Site) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["adaptive", "tournament"])
+def test_a_document_outside_of_the_top_k_was_only_skipped(site: Site, strategy: str) -> None:
+    site.project(queries=1, documents=5, setting={"k": 2, "strategy": strategy})
+    ada = site.client("ada")
+    state = ada.state(site.task("books", "ada"))
+    while (question := state["question"]) is not None:
+        left, right = question["left"]["key"], question["right"]["key"]
+        skipped = "d4" in (left, right)
+        outcome = 0 if skipped else 1 if left < right else -1
+        state = ada.answer(state, outcome, skipped=skipped).json()
+    lena = site.client("lena")
+    for page in ("agreement", "report", "truth", "adjudicate"):
+        assert lena.get(f"/p/books/{page}").status_code == 200
+    assert lena.get(f"{API}/disputes").status_code == 200
+    with site.store.read() as tx:
+        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "pairs"]
+    assert labels == {"d0": 2, "d1": 1, "d2": 0, "d3": 0}
+
+
+@pytest.mark.slow
 def test_notes_are_valid_header_values(site: Site) -> None:
     site.project(queries=0)
     lena = site.client("lena")

@@ -127,7 +127,8 @@ class ServedIndex:
     def titles(self) -> tuple[str, ...]:
         """The first words of some documents: of their titles, or of their first text."""
         index = self.index
-        rows = np.unique(np.linspace(0, len(index) - 1, SAMPLE_DOCUMENTS).astype(np.int64))
+        live = np.flatnonzero(~index.forward.deleted)
+        rows = live[np.unique(np.linspace(0, len(live) - 1, SAMPLE_DOCUMENTS).astype(np.int64))]
         fields = [self.title_field] if self.title_field else list(index.schema.analyzers)
         texts = []
         for source in index.engine.sources(rows.tolist()):

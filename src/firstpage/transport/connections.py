@@ -240,6 +240,12 @@ def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 return now - self.idle_since > limits.head
             return now - self.idle_since > limits.idle + limits.head
 
+        def shutdown(self) -> None:
+            if self.idle and self.is_sending():  # of a body that was answered
+                self.end()
+            else:
+                super().shutdown()
+
         def end(self) -> None:
             """Close the connection at once."""
             self.connections.discard(self)

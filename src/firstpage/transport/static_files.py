@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import mimetypes
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from firstpage.transport.modules import bundled
 
 SHARED_FOLDER = Path(__file__).parent / "static"
+GZIP = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))")  # not q=0
 CACHED = {
     "cache-control": "public, max-age=31536000, immutable",
     "vary": "accept-encoding",
@@ -60,10 +62,12 @@ class CachedStaticFiles:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         plain, compressed = self._responses.get(path, (None, None))
         response: Response | None = plain
-        if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
+        if GZIP.search(Headers(scope=scope).get("accept-encoding", "")):
             response = compressed
-        if response is None or scope["method"] not in ("GET", "HEAD"):
+        if response is None:
             response = PlainTextResponse("There is no such file.", 404)
+        elif scope["method"] not in ("GET", "HEAD"):
+            response = PlainTextResponse("Files are only read.", 405, {"allow": "GET, HEAD"})
         await response(scope, receive, send)
 
 

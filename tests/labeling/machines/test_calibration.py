@@ -54,7 +54,7 @@ def test_trust_follows_accuracy(accuracy: float, queries: int, trust: str) -> No
     ("accuracy", "sentence"),
     [
         (0.6, "Robo agrees with people less often than people do with each other: 0.5"),
-        (0.85, "Robo agrees with people about as often as people do with each other: 0.7"),
+        (0.85, "It is not known whether Robo agrees with people as often as people do with each"),
         (1.0, "Robo agrees with people more often than people do with each other: 0.8"),
     ],
 )
@@ -125,6 +125,7 @@ def test_agreement_everywhere_proves_little_on_few_queries(queries: int, trust: 
     report = fp.labeling.calibrate(answers(perfect, queries=queries), ["robot"], rounds=20)[0]
     assert report.gap.value == 0
     assert report.trust == trust
+    assert report.summary().startswith("It is not known") == (trust == "undecided")
 
 
 @pytest.mark.slow

@@ -116,6 +116,7 @@ def test_a_redirect_is_not_followed_with_the_key(stub: Stub, status: int) -> Non
         ('{"grade": 1}', {"reasoning_content": '{"grade": 4}'}, 1),
         ("a set {a, b}, so {\"Grade\": 0}", {}, 0),
         ("**4**", {}, 4),
+        ('{"answer": {"grade": 2.0}}', {}, 2),
     ],
 )  # fmt: skip
 def test_answers_are_found_among_other_text(
@@ -137,8 +138,9 @@ UNREADABLE = "the answer could not be parsed"
         ('{"grade": 1, "grade": 2}', {}, SEVERAL),
         ('{"grade": 1, "other": {"grade": 2}}', {}, SEVERAL),
         ("{'grade': 1} {\"grade\": 2}", {}, SEVERAL),
-        ('{"answer": {"grade": 1}}', {}, UNREADABLE),
+        ('{"answer": [{"grade": 1}]}', {}, UNREADABLE),
         ("{" * 5000, {}, UNREADABLE),
+        ("{" * 4_000_000, {}, UNREADABLE),
         ('{"":' * 5000, {}, UNREADABLE),
         ("-1", {}, UNREADABLE),
         ('{"grade": true}', {}, UNREADABLE),
@@ -215,7 +217,8 @@ def test_a_key_at_the_end_of_an_excerpt_is_masked_before_it_is_cut() -> None:
 
 def test_short_keys_do_not_mask_answers() -> None:
     assert KeyMask("")("any text") == "any text"
-    assert KeyMask("A")('{"better": "A"}') == '{"better": "A"}'
+    for placeholder in ("A", "EMPTY", "ollama", "better"):
+        assert KeyMask(placeholder)('{"better": "A"}') == '{"better": "A"}'
 
 
 @pytest.mark.parametrize("key", ["secret\n", "sec ret", "sécret", "a\x00b"])

@@ -66,6 +66,7 @@ CASES = {
     "across rank k": ([0, 1], answers((0, 1, 1), (1, 4, 0), (4, 5, 0), (5, 6, 1)), ((1, 4, 5),), set()),
     "worse than a member": ([0], answers((0, 1, 0), (1, 2, 0), (0, 3, 1), (3, 2, 1)), ((0, 1),), set()),
     "above nothing": ([0, 1], answers((0, 1, 1), (1, 4, 0), (0, 5, 1)), ((1, 4),), {1, 4}),
+    "the best of those outside": ([0, 1], answers((0, 1, 1), (1, 2, 0), (1, 3, 0), (3, 2, 1)), ((1, 3),), set()),
     "none": ([0, 1], answers((0, 1, 1), (1, 2, 1)), (), set()),
     "revised": ([0, 1], answers((0, 1, 0), (1, 0, -1)), (), set()),
 }  # fmt: skip

@@ -124,8 +124,7 @@ def _write(
 
 
 def _write_data(
-    tx: Tx, project: Project, tool: str | None, features: str | None,
-    index: Path | None,
+    tx: Tx, project: Project, tool: str | None, features: str | None, index: Path | None,
     letor: Path | None, output: Path, format_: str, partial: bool,
 ) -> None:  # fmt: skip
     """Write features and labels together."""

@@ -14,6 +14,7 @@ REASONING = r"(?:think|thinking|reasoning)"
 REASONING_END = re.compile(rf".*</{REASONING}>", re.DOTALL | re.IGNORECASE)
 UNFINISHED_REASONING = re.compile(rf"<{REASONING}>.*", re.DOTALL | re.IGNORECASE)
 SINGLE_WORD = re.compile(r"[^\w+-]*([0-9A-Za-z]+)[^\w+-]*")  # in quotes, bold or with a period
+MAX_FAILURES = 200  # braces that begin no object, each of which takes time like the whole text
 CUT = "the model's reply was cut at the endpoint's limit of tokens"
 REFUSED = "the model refused to answer"
 SEVERAL = "the model gave several answers in one reply"
@@ -56,24 +57,35 @@ def _word(reply: ChatReply, key: str, allowed: str, cost: Mapping[str, Any]) -> 
         if word is None:
             raise _invalid(allowed, reply, cost)
         return word[1]
-    value = next((value for name, value in objects[0].items() if name.lower() == key), None)
+    value = _value(objects[0], key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value.strip(" .") if isinstance(value, str) else json.dumps(value)
+
+
+def _value(answer: dict[str, Any], key: str) -> Any:
+    """Return the value of a key in an object, or in the objects inside; None if it is absent."""
+    for name, value in answer.items():
+        if name.lower() == key:
+            return value
+    inside = (_value(value, key) for value in answer.values() if isinstance(value, dict))
+    return next((value for value in inside if value is not None), None)
 
 
 def _json_objects(text: str) -> list[dict[str, Any]]:
     """Return the JSON objects in a text, without those inside of others."""
-    decoder, objects = json.JSONDecoder(), []
+    decoder, objects, failures = json.JSONDecoder(), [], 0
     start = text.find("{")
-    while start >= 0:
+    while start >= 0 and failures < MAX_FAILURES:
         try:
             value, end = decoder.raw_decode(text, start)
             objects.append(value)
         except ValueError:
-            end = start + 1
+            end, failures = start + 1, failures + 1
         except RecursionError:
             return []
         start = text.find("{", end)
-    return objects
+    return objects if start < 0 else []
 
 
 def _invalid(

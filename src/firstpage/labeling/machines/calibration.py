@@ -282,9 +282,14 @@ def _agreement_sentence(name: str, calibration: MachineCalibration) -> str:
             f"{name} agrees with people {often} often than people do with each other: {shares} "
             f"({interval})."
         )
+    if min(gap.low, -gap.high) < -calibration.margin:
+        return (
+            f"It is not known whether {name} agrees with people as often as people do with each "
+            f"other: {shares} ({interval})."
+        )
     return (
-        f"{name} agrees with people about as often as people do with each other: {shares}, which "
-        f"is not a statistically significant difference ({interval})."
+        f"{name} agrees with people about as often as people do with each other: {shares} "
+        f"({interval})."
     )
 
 

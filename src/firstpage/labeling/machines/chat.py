@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from firstpage.labeling.assessors import AssessorAnswer, DocumentText
 from firstpage.labeling.machines.answers import parse_better, parse_grade
 from firstpage.labeling.machines.client import ChatReply, post_chat
 from firstpage.labeling.machines.limits import RateLimiter
-from firstpage.labeling.machines.masking import KeyMask, check_key
+from firstpage.labeling.machines.masking import check_key
 from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Example, Prompt, Rubric, short_hash
 
 Conflicts = Literal["tie", "skip", "first"]
@@ -199,7 +200,7 @@ class Chat:
             not the API key.
         """
         return {
-            "endpoint": KeyMask(self.key)(self.url), "model": self.model, "temperature": 0,
+            "endpoint": self.url, "model": self.model, "temperature": 0,
             "conflicts": self.conflicts, "max_chars": self.max_chars, "prices": list(self.prices),
             "prompt_name": self.prompt_name, "rubric_name": self.rubric.name,
             "prompts": {
@@ -261,7 +262,7 @@ def _check_url(url: str) -> None:
     except ValueError:
         valid = False
     if not valid or not (url.isascii() and url.isprintable()) or " " in url:
-        shown = url.rpartition("@")[2]  # without a password
+        shown = re.split("[?#]", url.rpartition("@")[2])[0]  # without a password or a key
         raise DataError(f"the endpoint must be an http or https address; got {shown!r}.")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise DataError(

@@ -10,7 +10,7 @@ from functools import cache
 from firstpage.errors import DataError
 
 MASK = "[key]"
-MIN_KEY = 4  # characters; a shorter key is not a secret, and its letters are in every reply
+MIN_KEY = 8  # characters; shorter ones are placeholders such as "ollama", which replies contain
 MIN_PREFIX = 8  # characters of the key that are masked even if the rest was cut
 MAX_EXCERPT = 200  # characters
 LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}

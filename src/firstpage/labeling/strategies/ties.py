@@ -42,7 +42,9 @@ def top_k_of(
     if levels:
         last, top = levels[-1].members, {*order}
         for document in last:  # grows while it is read: the nearest documents come first
-            for other in sorted(equal.get(document, set()).difference(top, last)):
+            outside = sorted(equal.get(document, set()).difference(top, last))
+            outside.sort(key=lambda d: -len(_reachable(d, better)))  # a worse one would exclude it
+            for other in outside:
                 levels[-1].take(other)
         if not (bad or top.issuperset(last) or levels[-1].is_above_any()):
             undecided = frozenset(last)

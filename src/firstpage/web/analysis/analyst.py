@@ -19,6 +19,7 @@ from sqlalchemy import func, select
 from firstpage.web.analysis.measure import texts_version
 from firstpage.web.store import projects
 from firstpage.web.store.connect import Store, Tx
+from firstpage.web.store.failures import StoreUnavailable
 from firstpage.web.store.projects import Project
 from firstpage.web.store.tables import events, spans, tasks
 
@@ -70,7 +71,7 @@ class AnalysisProcess:
     """One process that computes one analysis at a time; it ends with the server."""
 
     def __init__(self, store: Store) -> None:
-        self._location = store.url.render_as_string(hide_password=False)
+        self._store = store
         self._turn = threading.Lock()
         self._connection: Connection | None = None
 
@@ -82,6 +83,8 @@ class AnalysisProcess:
             except (EOFError, OSError):
                 self._connection = None
                 result = self._request(analysis, project, arguments)
+        if isinstance(result, StoreUnavailable):  # its process has no report
+            self._store.report(result)
         if isinstance(result, Exception):
             raise result
         return result
@@ -90,9 +93,8 @@ class AnalysisProcess:
         if self._connection is None:
             self._connection, other = multiprocessing.Pipe()
             context = multiprocessing.get_context("spawn")
-            context.Process(
-                target=_answer_requests, args=(self._location, other), daemon=True
-            ).start()
+            location = self._store.url.render_as_string(hide_password=False)
+            context.Process(target=_answer_requests, args=(location, other), daemon=True).start()
             other.close()  # so that the end of the process ends the connection
         self._connection.send(request)
         return self._connection.recv()

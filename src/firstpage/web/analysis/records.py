@@ -248,7 +248,8 @@ def results(
 def _float_labels(
     task: TaskJudgments, documents: Sequence[str], unjudged: set[str]
 ) -> dict[str, float]:
-    labels = task.top_k(documents).without(unjudged).labels(documents, task.k)
+    top_k = task.top_k([*documents, *unjudged])  # skipped questions name these, too
+    labels = top_k.without(unjudged).labels(documents, task.k)
     return {key: float(labels[key]) for key in documents}
 
 

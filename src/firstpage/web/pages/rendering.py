@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -223,7 +223,10 @@ def _login_path(request: Request) -> str:
     """Return the address to sign in and then return to the page; a form that was sent is lost."""
     if request.method in ("GET", "HEAD"):
         return f"/login?next={quote(request.url.path)}"
-    page = local_path(urlsplit(request.headers.get("referer", "")).path)
+    try:
+        page = local_path(unquote(urlsplit(request.headers.get("referer", "")).path))
+    except ValueError:  # the header is not an address
+        page = "/"
     return f"/login?next={quote(page)}&note=expired"
 
 

@@ -194,6 +194,9 @@ class Store:
                 yield connection
         except PoolTimeout as error:
             raise Busy from error
+        except StoreUnavailable as error:  # a stored value is damaged
+            self.report(error)
+            raise
         except DBAPIError as error:
             failure = failure_of(error)
             if failure is None:
