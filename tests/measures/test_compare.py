@@ -17,6 +17,7 @@ from scipy import stats
 import firstpage as fp
 from firstpage.measures.significance import (
     adjust_p_values,
+    difference_interval,
     effect_size,
     p_value,
     paired_differences,
@@ -300,3 +301,9 @@ def test_resampling_is_compiled_even_for_small_data(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=PATIENCE)
     compiled = {file.name.split("-")[0] for file in (tmp_path / "kernels").iterdir()}
     assert {"flip_signs", "tukey_ranges", "bootstrap_means"} <= compiled
+
+
+def test_queries_without_weight_do_not_count_as_different() -> None:
+    weights = np.array([1.0, 0, 0, 0, 0, 0])
+    low, _ = difference_interval(np.full(6, 0.1), 0, weights)
+    assert low == 0

@@ -107,7 +107,7 @@ def test_rbo_of_ties_is_the_mean_over_orders(sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*unjudged:firstpage.errors.FirstpageWarning")
-@pytest.mark.parametrize("text", ["RBO", "RBO(p=0.99)", "compatibility", "RBO@20"])
+@pytest.mark.parametrize("text", ["RBO", "RBO(p=0.99)", "RBO(p=0.999)", "compatibility", "RBO@20"])
 def test_unjudged_documents_below_the_list_do_not_change_the_overlap(text: str) -> None:
     qrels = {"q": {"a": 2, "b": 1, "c": 1, "d": 0}}
     run = {"q": {"x": 9.0, "b": 8.0, "a": 7.0}}
@@ -116,3 +116,16 @@ def test_unjudged_documents_below_the_list_do_not_change_the_overlap(text: str) 
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     cut = [fp.evaluate(r, qrels, measures="Compat(p=0.9)").values[0, 0] for r in (run, longer)]
     assert cut[1] > 1.2 * cut[0]  # as in ir_measures
+
+
+@pytest.mark.parametrize("p", [0.9905, 0.999, 0.9999999])
+def test_depths_beyond_the_lists_are_summed_in_closed_form(p: float) -> None:
+    """A query of three documents takes no longer if almost all weight is below the list."""
+    qrels = {"q": {"a": 2, "b": 1, "c": 1, "x": 0}}
+    run = {"q": {"x": 9.0, "b": 8.0, "a": 7.0}}
+    value = fp.evaluate(run, qrels, measures=f"RBO(p={p})").values[0, 0]
+    depths = np.arange(1, min(int(60 / (1 - p)), 3_000_000))
+    weights = p ** (depths - 1.0) / depths
+    shared = np.where(depths < 2, 0, np.where(depths < 3, 1, 2))  # x, b, a against a, b, c
+    expected = (weights @ shared) / (weights @ np.minimum(depths, 3))
+    assert value == pytest.approx(expected, rel=1e-9 if p < 0.9999 else 0.01)

@@ -28,6 +28,8 @@ from firstpage.measures.measure import (
 )
 from firstpage.types import Floats, Ints
 
+MANY_DEPTHS = 0.99  # persistence above which depths beyond the lists are not added one by one
+
 
 def _concordance(lists: RankedLists) -> tuple[Floats, ...]:
     """Return pairs per query: concordant, discordant, tied in score, tied in label, all."""
@@ -417,6 +419,12 @@ class RBO(Measure):
         kernel.rank_biased_overlap(
             lists.labels, lists.tie_sizes, lists.offsets, best[relevant],
             relevant_offsets, float(self.p), kernel_cutoff(self.cutoff), int(self.truncated),
-            log_factorials, np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64), out,
+            self._endless(), log_factorials, np.empty(longest + 1, np.int64),
+            np.empty(longest + 1, np.int64), out,
         )  # fmt: skip
         return out
+
+    def _endless(self) -> float:
+        """Return the sum of p^(d-1) / d over all depths if that needs many terms, else 0."""
+        many = self.cutoff is None and self.p > MANY_DEPTHS
+        return -math.log1p(-self.p) / self.p if many else 0.0

@@ -71,7 +71,7 @@ def difference_interval(
 ) -> tuple[float, float]:
     """Return the bootstrap interval of a mean difference; it contains 0 if few queries differ."""
     interval = mean_intervals(differences[None], seed, weights)[0]
-    return with_zero(interval, differences)
+    return with_zero(interval, differences if weights is None else differences[weights > 0])
 
 
 def with_zero(interval: tuple[float, float], differences: Array) -> tuple[float, float]:

@@ -44,6 +44,30 @@ def test_the_p_value_is_that_of_random_weights(size: int) -> None:
     assert p == pytest.approx(np.mean(drawn), abs=0.015)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [0.0, 0.003, 0.02])
+def test_many_values_have_the_p_value_of_random_weights(seed: int, limit: float) -> None:
+    """More values than are kept apart, on both sides of the limit."""
+    rng = np.random.default_rng(seed)
+    values = np.concatenate([[-1e-4], rng.beta(0.5, 5, 599), rng.normal(-0.0003, 0.0003, 400)])
+    for sign in (1.0, -1.0):
+        shifted = np.append(sign * values - limit, 1.0 - limit)
+        drawn = np.mean(rng.standard_exponential((4000, len(shifted))) @ shifted >= 0)
+        assert sample(sign * values).p_at_least(limit) == pytest.approx(drawn, abs=0.03)
+    mean = float(values.mean())
+    assert mean - 0.02 < sample(values).lower_limit(ALPHA) < mean
+
+
+def test_better_systems_pass_with_many_values() -> None:
+    rng = np.random.default_rng(1)
+    better = np.concatenate([[-1e-4], rng.beta(0.5, 5, 599)])
+    assert sample(better).p_at_least(0.0) > 0.99
+    same = np.random.default_rng(0).normal(-0.0003, 0.0003, 5000)
+    assert sample(same).p_at_most(-0.01) < 1e-6
+    assert -0.01 < sample(same).lower_limit(ALPHA) < 0
+
+
 def test_extreme_samples_have_a_p_value() -> None:
     for values in (np.zeros(5), np.full(5, -1.0), np.full(5, 1.0), np.array([1e-300, -1e-9])):
         checked = sample(values)

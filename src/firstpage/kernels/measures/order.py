@@ -331,6 +331,7 @@ def rank_biased_overlap(
     p: float,
     cutoff: int,
     truncated: int,
+    endless: float,
     log_factorials: Floats,
     above: Ints,
     tied: Ints,
@@ -339,7 +340,8 @@ def rank_biased_overlap(
     """Write the rank-biased overlap with the ideal order, divided by that of the ideal order.
 
     Depth d has weight p^(d-1); it adds the fraction of the first d documents that are in the ideal
-    first d.  Depths below the ends of both lists count too, unless `truncated` is 1.  `ideal` holds
+    first d.  Depths below the ends of both lists count too, unless `truncated` is 1.  `endless` is
+    the sum of p^(d-1) / d over all depths, or 0 to add up the depths to the cut-off.  `ideal` holds
     the labels of the relevant documents in descending order; ties in it are resolved in favor of
     the ranking.  `above` and `tied` count, by label, the relevant documents above the tie that
     contains rank d and inside of it, in Fenwick trees; they are workspace, longer than the longest
@@ -349,7 +351,7 @@ def rank_biased_overlap(
         lo, hi = offsets[q], offsets[q + 1]
         ideal_start, size = ideal_offsets[q], ideal_offsets[q + 1] - ideal_offsets[q]
         depth = min(max(hi - lo, size), cutoff)
-        overlap, ideal_overlap, weight, shared = 0.0, 0.0, 1.0, 0.0
+        overlap, ideal_overlap, weight, shared, reached = 0.0, 0.0, 1.0, 0.0, 0.0
         for i in range(size + 1):
             above[i], tied[i] = 0, 0
         start, after = lo, lo  # the run of tied scores that contains rank d
@@ -383,12 +385,13 @@ def rank_biased_overlap(
                     shared += min(at_limit, capacity)
                 overlap += weight * shared / d
             ideal_overlap += weight * in_ideal / d
+            reached += weight / d
             weight *= p
             if weight < SMALLEST_WEIGHT:
                 break
         if not truncated:
-            d, rest = depth + 1, 0.0
-            while d <= cutoff and weight >= SMALLEST_WEIGHT:
+            d, rest = depth + 1, max(endless - reached, 0.0)
+            while endless == 0.0 and d <= cutoff and weight >= SMALLEST_WEIGHT:
                 rest += weight / d
                 weight *= p
                 d += 1

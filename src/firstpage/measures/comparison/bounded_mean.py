@@ -101,11 +101,16 @@ def _p_nonnegative(values: Floats) -> float:
 
 
 def _binned(values: Floats) -> tuple[Floats, Floats]:
-    """Return the different values and their counts; means of bins where they are too many."""
+    """Return the different values and their counts; means of bins where they are too many.
+
+    The extreme values, and those on both sides of 0, are in different bins.
+    """
     different, counts = np.unique(values, return_counts=True)
     if len(different) > MAX_VALUES:
-        fractions = (values - different[0]) / (different[-1] - different[0])
-        bins = (fractions * MAX_VALUES).astype(np.int64)
+        lowest, highest = different[0], different[-1]
+        grid = np.linspace(lowest, highest, MAX_VALUES)
+        edges = np.union1d(grid, [np.nextafter(lowest, highest), 0.0])
+        bins = np.searchsorted(edges, values, side="right")
         counts = np.bincount(bins)
         sums = np.bincount(bins, values)
         different, counts = sums[counts > 0] / counts[counts > 0], counts[counts > 0]
