@@ -1,4 +1,4 @@
-"""Failures of the database: what the people who use a server are told, and what its operator."""
+"""Failures of the database: messages for the people who use a server, remedies for its operator."""
 
 from __future__ import annotations
 
