@@ -251,7 +251,10 @@ def test_pages_of_runs_give_preferences_for_dcglearn(run, shop: fp.Index) -> Non
         for q in ("q0", "q1", "q2")
     }
     fp.write_qrels(fp.Qrels.from_dict(grades), "shop.qrels")
-    refused(run("dcglearn", "learn", "preferences.jsonl"), "give their judgments (--qrels)")
+    refused(
+        run("dcglearn", "learn", "preferences.jsonl"),
+        "needs their judgments. Give them with --qrels.",
+    )
     learn = ("--C", 1, "--rounds", 0, "--test-rounds", 0, "--json")
     given = done(run("dcglearn", "learn", "preferences.jsonl", "--qrels", "shop.qrels", *learn))
     done(run(*words[:2], "graded", *words[3:], "--run", "before.run", "--run", "after.run",

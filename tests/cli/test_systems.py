@@ -89,7 +89,10 @@ def test_duplicates_are_refused_with_their_line_or_resolved(run, folder) -> None
     (folder / "twice.run").write_text("\n".join([*lines, lines[0].replace(" 3 ", " 0.5 "), ""]))
     code, _, err = run("evaluate", "t.qrels", "twice.run")
     assert code == 1
-    assert "twice.run:37: document 'a' occurs twice in query '0'; --duplicates" in err
+    assert (
+        "twice.run:37: document 'a' occurs twice in query '0'; drop one. Or read the run with --duplicates, which"
+        in err
+    )
     code, _, err = run("evaluate", "t.qrels", "twice.run", "--duplicates", "best")
     assert code == 0
     assert "1 lines repeat a document" in err

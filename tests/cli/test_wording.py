@@ -28,6 +28,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("dates.csv").write_text("qid,label,x,day\n1,1,2,mon\n1,0,3,tue\n")
     Path("shop.jsonl").write_text('{"id": "1", "text": "red shoe"}\n')
     Path("large.txt").write_text("1 qid:1 1:1e39\n0 qid:1 1:1\n")
+    Path("large.csv").write_text("qid,label,x\n1,1,1e39\n1,0,1\n")
+    Path("mixed.jsonl").write_text('{"id": "1", "text": "red", "n": "two"}\n')
+    Path("brands.csv").write_text("qid,label,x,brand_id\n1,1,2,3\n1,0,3,4\n")
     Path("folder").mkdir()
 
 
@@ -43,11 +46,16 @@ CASES = [  # command, a part of its message, the message ends with it
     ("evaluate unknown --model model.json", "of a known format", "npz, truth."),
     ("convert d.txt out.xyz", "not that of a known format", "Or name the format with --to."),
     ("features shop.index shop.jsonl d.run -o out.xyz", "not that of a known format", ".arrow or .npz."),
+    ("rank model.json brands.csv -o s.txt", "left out 'brand_id'", "that holds quantities."),
+    ("train ListNet brands.csv -o m.json --categorical no", "left out 'brand_id'", "that holds categories with --categorical."),
     ("train ListNet dates.csv -o m.json", "is text", "Name it with --categorical day, or drop it."),
     ("rank model.json dates.csv -o s.txt", "is text", "of 2 categories."),
     ("rank model.json narrow.txt -o s.txt", "was trained on 3", "read it with --pad."),
     ("convert large.txt out.csv", "does not fit into float32", "Read it with --dtype float64."),
-    ("train ListNet large.txt -o m.json", "does not fit into float32", "float32."),
+    ("train ListNet large.txt -o m.json", "does not fit into float32", "a file that can be read."),
+    ("train ListNet large.csv -o m.json", "does not fit into float32", "a file that can be read."),
+    ("index shop.jsonl -o folder", "exists; add to it", "Or replace it with --overwrite."),
+    ("index mixed.jsonl -o x.index --field n=number", "not a number", "Its kind is set by --field n=text."),
     ("evaluate d.qrels d.run --bounds --condensed", "beside complete ones", "Leave out --condensed."),
     ("train ListNet d.run -o m.json", "contains run lines", "not features and labels."),
     ("rank model.json d.qrels -o s.txt", "contains qrels lines", "not features and labels."),

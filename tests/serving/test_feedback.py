@@ -196,7 +196,7 @@ def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_pa
     assert "Discounts" in done.output
     refused = CliRunner().invoke(learn, [file, *options])
     assert isinstance(refused.exception, DataError)
-    assert "give their judgments (--qrels)" in str(refused.exception)
+    assert "needs their judgments. Give them with" in str(refused.exception)
 
 
 @pytest.mark.slow

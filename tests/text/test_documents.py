@@ -591,6 +591,24 @@ def test_encodings_of_a_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_invalid_bytes_of_a_declared_encoding_are_counted(tmp_path: Path) -> None:
+    folder = folder_of(
+        tmp_path / "d",
+        {
+            "a.txt": b"\xef\xbb\xbfx\xe9", "b.html": b"<meta charset=euc-kr>x\xff",
+            "c.txt": "x\ufffd".encode(), "d.txt": "x\ufffd".encode("utf-16"),
+            "e.txt": "x".encode("utf-16") + b"y",
+        },
+    )  # fmt: skip
+    with pytest.warns(FirstpageWarning) as caught:
+        texts = [document.values["text"] for document in read_documents([folder])]
+    assert texts == ["x\ufffd"] * 5
+    assert [str(warning.message) for warning in caught] == [
+        f"{folder}: 3 of 5 files are invalid in the declared encoding, and read with U+FFFD for "
+        "the invalid bytes: a.txt, b.html, e.txt."
+    ]
+
+
 def test_a_long_file_of_a_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

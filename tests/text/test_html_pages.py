@@ -78,6 +78,23 @@ def test_declared_encodings(name: str, tmp_path: Path) -> None:
         assert str(document.values["text"]).endswith("é")
 
 
+@pytest.mark.parametrize(
+    ("declared", "raw", "text"),
+    [
+        ("gb2312", b"\xe9F", "\u9555"), ("GBK", b"\x81\x30\x84\x36", "\xa5"),
+        ("euc-kr", b"\x8cc", "\ub620"), ("shift_jis", b"\x87\x40", "\u2460"),
+        ("iso-8859-9", b"\x80\xfd", "\u20ac\u0131"), ("windows-874", b"\x80", "\u20ac"),
+        ("big5", b"\x87\x40", "\u43f0"),
+    ],
+)  # fmt: skip
+def test_encodings_are_those_of_browsers(
+    declared: str, raw: bytes, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.html").write_bytes(f"<meta charset={declared}>\n".encode() + raw)
+    (document,) = read_documents([tmp_path])
+    assert document.values["text"] == text
+
+
 @pytest.mark.parametrize("declared", ["idna", "utf-8", "no-such", "utf-16", "hex"])
 def test_pages_of_unknown_encodings_are_windows_1252(declared: str, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_bytes(f"<meta charset={declared}>\n".encode() + b"\xe9")

@@ -211,7 +211,7 @@ REFUSED_DOCUMENTS = [
     ([{"id": "a", "t": "x"}, {"id": "b", "t": "y"}, {"id": "a", "t": "z"}], {},
      "document 3: the document 'a' is also at document 1; ids must be distinct"),
     ([{"id": 1, "t": "x", "n": 1}, {"id": 2, "t": "x", "n": "two"}], {"n": "number"},
-     r"document 2: n is 'two', not a number; correct it, or index .* \(--field n=text\)"),
+     r"document 2: n is 'two', not a number; correct it, or create .* by fields={'n': 'text'}"),
     ([{"id": 1, "t": "x", "n": "May 1"}], {"n": "date"}, "document 1: n is 'May 1', not an ISO 8601"),
 ]  # fmt: skip
 
@@ -316,7 +316,9 @@ def test_an_open_index_keeps_its_state(index: Index) -> None:
 
 
 def test_existing_folders(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="exists; add to it"):
+    with pytest.raises(
+        DataError, match=r"exists; add to it .*\. Or replace it with overwrite=True\."
+    ):
         Index.from_documents(DOCUMENTS, index.path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(DataError, match="is not an index, so it is not overwritten"):

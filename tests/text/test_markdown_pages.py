@@ -20,6 +20,12 @@ PAGES = {  # Markdown, title, text
     "toml": ('+++\ntitle = "Mine"\n+++\ntext', "Mine", "text"),
     "front matter without a title": ("---\ntags: x\n---\n# Heading\ntext", "Heading", "text"),
     "a rule at the beginning": ("---\nno end\n\n# T", "T", "no end"),
+    "a section between rules": ("---\n\nIntro.\n\n---\n\n# T\n\nBody", "T", "Intro.\nBody"),
+    "a key after a blank line": ("---\n\nNote: x\n\n---\n\ny", "", "Note: x\ny"),
+    "text between rules": ("---\n[a](b) and more\n\n---\n\n# T", "T", "a and more"),
+    "a comment in front matter": ("---\n# no\n\ntitle: Mine\n---\ntext", "Mine", "text"),
+    "quotes in a title": ("---\ntitle: \"Say 'hi'\"\n---\ntext", "Say 'hi'", "text"),
+    "a title with one quote": ("---\ntitle: The dogs'\n---\ntext", "The dogs'", "text"),
     "links": (
         'A [link](https://e.org "tip"), [ref][r], <https://auto.org>, ![a cat](cat.png).\n\n'
         "[r]: https://r.org",

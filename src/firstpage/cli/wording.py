@@ -45,4 +45,6 @@ def _option(advice: Advice, parameters: Sequence[click.Parameter]) -> click.Opti
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={part}" for name, part in value.items())
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

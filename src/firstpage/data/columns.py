@@ -19,6 +19,7 @@ import numpy as np
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset
+from firstpage.data.identifiers import is_identifier
 from firstpage.data.shards.shards import Shards
 from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.types import Ints
@@ -135,6 +136,13 @@ def _match_names(
         return ColumnMatch(None, len(names), names)
     numbers = {name: number for number, name in enumerate(available)}
     missing = [name for name in names if name not in numbers]
+    identifiers = [name for name in missing if is_identifier(name)]
+    if identifiers:
+        raise DataError(
+            f"{source}: lacks {_feature_list(missing)}, which {target} uses. Tables are read "
+            f"without columns that are named like identifiers, such as {identifiers[0]!r}; give "
+            "the data as .npz, or rename the column and train again."
+        )
     if missing:
         raise DataError(
             f"{source}: lacks {_feature_list(missing)}, which {target} uses; add "

@@ -10,12 +10,24 @@ from firstpage.types import Array
 
 MIN_ROWS = 100  # fewer integers may well be distinct
 _ENDING = re.compile(r"(^|[\W_])(id|uuid|guid)$", re.IGNORECASE)
-_CAMEL_CASE = re.compile(r"[a-z0-9]I[dD]$")
+_CAMEL_CASE = re.compile(r"([A-Za-z][a-z0-9]+)I[dD]$")
+_WORDS = frozenset({  # that end in "id", whatever the case: HybrID
+    "acid", "aid", "android", "avid", "bid", "covid", "cuboid", "fluid", "forbid", "grid", "humid",
+    "hybrid", "invalid", "kid", "lid", "lipid", "liquid", "lucid", "maid", "mid", "paid", "pyramid",
+    "raid", "rapid", "rigid", "said", "skid", "solid", "squid", "steroid", "thyroid", "unpaid",
+    "valid", "vivid", "void",
+})  # fmt: skip
 
 
 def is_identifier(name: str) -> bool:
-    """Return whether a column is named `id`, or its name ends in `_id`, `-id`, ` id` or `Id`."""
-    return bool(_ENDING.search(name) or _CAMEL_CASE.search(name))
+    """Return whether a column is named `id`, or its name ends in `_id`, `-id`, ` id` or `Id`.
+
+    Before `Id` or `ID` a word of two letters or more is needed, which does not complete another.
+    """
+    if _ENDING.search(name):
+        return True
+    compound = _CAMEL_CASE.search(name)
+    return compound is not None and f"{compound[1]}id".lower() not in _WORDS
 
 
 def are_distinct_integers(values: Array) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError, location
+from firstpage.errors import Advice, DataError, location
 from firstpage.kernels.hashing import join_ids
 from firstpage.types import Bools, Floats, Ints
 
@@ -75,17 +75,19 @@ def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
     line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
     line = None if line_of is None else line_of(row)
     where = location(column.source, line) if column.source else name
-    hint = ""
+    hint, advice = "", None
     if name == "the run":
-        by_option = "--duplicates, or fp.read_run(.., duplicates=), says which line counts"
-        hint = f"; {by_option if line is not None else 'drop one'}"
-    if not hint and _has_subtopics(column, row):
+        hint = "; drop one"
+        if line is not None:
+            advice = Advice("Or read the run with {}, which says which line counts.", "duplicates")
+    elif _has_subtopics(column, row):
         hint = (
             "; their second fields differ, so these may be judgments of subtopics, which "
             "fp.read_diversity_qrels and measures such as alpha-nDCG@10 read"
         )
     return DataError(
-        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}."
+        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}.",
+        advice,
     )
 
 

@@ -220,7 +220,7 @@ def _load(folder: Path, seed: int = 0) -> Any:
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
         except ImportError as error:
-            raise missing_dependency("sentence-transformers", "embed", "--embed") from error
+            raise missing_dependency("sentence-transformers", "embed", "Embedding texts") from error
         with _quiet_and_offline(logging, constants), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             try:

@@ -17,12 +17,20 @@ INLINE = {
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 }  # fmt: skip
 _CHARSET = re.compile(rb"<meta[^<>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w-]{1,40})", re.I)
-_LATIN = frozenset(
-    {"iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii", "windows-1252", "cp1252"}
-)
+_SUPERSETS = {  # that browsers use for the encodings that pages declare (WHATWG)
+    "cp1252": (
+        "iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii", "windows-1252", "cp1252"
+    ),
+    "cp1254": ("iso-8859-9", "latin5"),
+    "cp874": ("iso-8859-11", "windows-874", "tis-620"),
+    "cp932": ("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"),
+    "cp949": ("euc-kr", "ks_c_5601-1987", "windows-949", "korean"),
+    "gb18030": ("gb2312", "gb_2312-80", "gbk", "x-gbk"),
+    "big5hkscs": ("big5", "big5-hkscs"),
+}  # fmt: skip
+_CODECS = {label: codec for codec, labels in _SUPERSETS.items() for label in labels}
 _BROWSER_ENCODINGS = re.compile(
-    r"utf-8|iso-8859-\d+|windows-\d+|koi8-[ru]|macintosh|ibm866|shift_jis|euc-jp|iso-2022-jp|euc-kr"
-    r"|gbk|gb2312|gb18030|big5"
+    r"utf-8|iso-8859-\d+|windows-\d+|koi8-[ru]|macintosh|ibm866|euc-jp|iso-2022-jp|gb18030"
 )
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
@@ -100,8 +108,8 @@ def declared_encoding(raw: bytes) -> str | None:
     """Return the encoding that a page declares, as browsers understand it; None without one."""
     declared = _CHARSET.search(raw[:2048])
     name = declared[1].decode("ascii", "replace").lower() if declared else ""
-    if name in _LATIN:
-        return "cp1252"
+    if name in _CODECS:
+        return _CODECS[name]
     return name if _BROWSER_ENCODINGS.fullmatch(name) and _is_known(name) else None
 
 

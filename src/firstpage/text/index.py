@@ -17,7 +17,7 @@ from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.json_files import json_digest
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.text import storage
 from firstpage.text.documents import SourceDocument, documents_from_rows
 from firstpage.text.engine import Engine
@@ -179,7 +179,10 @@ class Index:
         """
         folder = Path(path)
         if folder.exists() and not overwrite:
-            raise DataError(f"{folder}: exists; add to it (--add), or replace it (--overwrite).")
+            raise DataError(
+                f"{folder}: exists; add to it (Index.add, or `firstpage index --add`).",
+                Advice("Or replace it with {}.", "overwrite", True),
+            )
         if folder.exists() and not (folder / MANIFEST).exists():
             raise DataError(f"{folder}: is not an index, so it is not overwritten.")
         stream = documents_from_rows(documents)

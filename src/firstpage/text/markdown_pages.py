@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MAX_NESTING = 100  # of quotes and lists; the parser leaves deeper text out
 MAX_INLINE = 20_000  # characters of a paragraph; finding links takes quadratic time
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_METADATA = re.compile(  # anything else between two rules is text
+    r"(?![ \t]*\n)(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*[\"']?[\w.-]+[\"']?[ \t]*(:\s|=)"
+)
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*([^\s>|].*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TAG = re.compile(r"</?([a-z][a-z0-9]*)", re.IGNORECASE)
 _CELLS = frozenset({"td_open", "td_close", "th_open", "th_close"})
@@ -30,10 +33,11 @@ def markdown_values(text: str, where: str) -> dict[str, str]:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     title = ""
-    if (front := _FRONT_MATTER.match(text)) is not None:
+    front = _FRONT_MATTER.match(text)
+    if front is not None and _METADATA.match(front[2]):
         text = text[front.end() :]
         if (named := _TITLE.search(front[2])) is not None:
-            title = named[1].strip("\"'")
+            title = _unquoted(named[1])
     parser, definitions = _parser(), dict[str, Any]()  # of links
     tokens = parser.parse(text, definitions)
     if any(token.level >= MAX_NESTING - 1 for token in tokens):
@@ -60,6 +64,11 @@ def markdown_values(text: str, where: str) -> dict[str, str]:
             pieces.append(" " if token.type in _CELLS else "\n")
     lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
     return {"title": " ".join(title.split()), "text": "\n".join(filter(None, lines))}
+
+
+def _unquoted(value: str) -> str:
+    """Return a value of the front matter without the pair of quotes around it."""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] in "\"'" else value
 
 
 @cache

@@ -121,14 +121,16 @@ class Schema:
         if number is None:
             kind = "an ISO 8601 date" if field in self.dates else "a number"
             raise DataError(
-                f"{document.location}: {field} is {value!r}, not {kind}; correct it, or index the "
-                f"field as text (--field {field}=text)."
+                f"{document.location}: {field} is {value!r}, not {kind}; correct it, or create "
+                "the index with the field as text.",
+                Advice("Its kind is set by {}.", "fields", {field: "text"}),
             )
         if abs(number) > MAX_NUMBER:
             raise DataError(
                 f"{document.location}: {field} is {number:g}, beyond the largest number of a "
-                f"feature, {MAX_NUMBER:.2g}; correct it, or store it only (--field "
-                f"{field}=ignore)."
+                f"feature, {MAX_NUMBER:.2g}; correct it, or create the index with the "
+                "field stored only.",
+                Advice("Its kind is set by {}.", "fields", {field: "ignore"}),
             )
         return number
 
@@ -141,19 +143,21 @@ def _usual_kind(name: str, values: list[str | float]) -> str:
     if is_identifier(name):
         _note(
             f"the field {name!r} is stored only, since it is named like an identifier and has "
-            f"numbers; --field {name}=number makes it a feature, --field {name}=text searches it."
+            "numbers; the kind number makes it a feature, and text searches it.",
+            Advice("Its kind is set by {}.", "fields", {name: "number"}),
         )
         return "ignore"
     if are_distinct_integers(np.array([float(value) for value in values])):
         _note(
             f"the field {name!r} has another integer in each of {len(values):,} documents, and "
-            f"becomes a feature; --field {name}=ignore if it identifies them."
+            "becomes a feature; only store it if it identifies them.",
+            Advice("Its kind is set by {}.", "fields", {name: "ignore"}),
         )
     return kind
 
 
-def _note(message: str) -> None:
-    warnings.warn(message, FirstpageWarning, stacklevel=5)
+def _note(message: str, advice: Advice) -> None:
+    warnings.warn(FirstpageWarning(message, advice), stacklevel=5)
 
 
 def _kind(values: list[str | float]) -> str:
@@ -172,7 +176,8 @@ def _note_exceptions(name: str, values: list[str | float]) -> None:
             _note(
                 f"the field {name!r} is searched as text, since {len(others):,} of its first "
                 f"{len(values):,} values are not {kind}, such as {others[0]!r:.40}; correct them, "
-                f"or choose with --field {name}=text."
+                "or choose its kind.",
+                Advice("The choice is made by {}.", "fields", {name: "text"}),
             )
             return
 

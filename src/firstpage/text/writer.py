@@ -153,7 +153,8 @@ class IndexWriter:
                 break
             _note(
                 f"{location}: the field {name!r} is not searched, since the index was created "
-                f"without it; create the index again with --field {name}=text to search it."
+                f"without it; create the index again "
+                f"(`firstpage index --field {name}=text`) to search it."
             )
         return IndexChanges(self._rows - first - replaced, replaced)
 

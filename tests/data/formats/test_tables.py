@@ -194,8 +194,10 @@ def test_a_feature_is_not_taken_for_a_label_or_a_document(tmp_path: Path) -> Non
         fp.write(unlabeled, tmp_path / "t.csv")
 
 
-IDENTIFIERS = ["id", "ID", "product_id", "brand-ID", "shop id", "userId", "docID", "item.uuid"]
-QUANTITIES = ["price", "grid", "paid", "BID", "idf", "id_count", "valid", "identity", "maxBid"]
+IDENTIFIERS = ["id", "ID", "product_id", "brand-ID", "shop id", "userId", "docID", "item.uuid",
+               "shop-id", "user_ID", "productID", "ProductId", "uuid", "q1Id"]  # fmt: skip
+QUANTITIES = ["price", "grid", "paid", "BID", "idf", "id_count", "valid", "identity", "maxBid",
+              "CovID", "HybrID", "squID", "LiquId", "isValId", "xId"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", IDENTIFIERS + QUANTITIES)
@@ -212,7 +214,9 @@ def test_identifiers_are_no_features(tmp_path: Path, suffix: str) -> None:
     })  # fmt: skip
     path = tmp_path / f"t.{suffix}"
     {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[suffix](path)
-    message = "left out 'product_id', 'brand_id', 'shopId', which .* the features are price. Name a"
+    message = (
+        "left out 'product_id', 'brand_id', 'shopId', which .* the features are price. Rename a"
+    )
     with pytest.warns(fp.FirstpageWarning, match=message):
         assert fp.read(path).feature_names == ("price",)
     with pytest.warns(fp.FirstpageWarning, match="left out 'product_id', 'shopId', which"):
@@ -230,6 +234,23 @@ def test_a_feature_with_the_name_of_an_identifier(tmp_path: Path) -> None:
     fp.write(named, tmp_path / "t.npz")
     with pytest.warns(fp.FirstpageWarning, match="'user_id' is learned from as a quantity, though"):
         fp.ListNet().fit(fp.read(tmp_path / "t.npz"))
+
+
+def test_a_model_with_a_feature_named_like_an_identifier(tmp_path: Path) -> None:
+    X = [[1.0, 3.0], [2.0, 1.0]]
+    data = fp.Dataset.from_arrays(X, [0, 1], ["a", "a"], None, ["bm25", "shop_id"])
+    with pytest.warns(fp.FirstpageWarning, match="'shop_id' is learned from as a quantity"):
+        model = fp.ListNet().fit(data)
+    (tmp_path / "a.csv").write_text("qid,label,bm25,shop_id\na,0,1,3\na,1,2,1\n")
+    with pytest.warns(fp.FirstpageWarning, match="left out 'shop_id'"):
+        table = fp.read(tmp_path / "a.csv")
+    message = (
+        "Tables are read without columns .* such as 'shop_id'; give the data as .npz, or rename"
+    )
+    with pytest.raises(DataError, match=message):
+        model.predict(table)
+    fp.write(data, tmp_path / "a.npz")
+    np.testing.assert_array_equal(model.predict(fp.read(tmp_path / "a.npz")), model.predict(data))
 
 
 def test_an_integer_per_row_is_reported(tmp_path: Path) -> None:

@@ -188,7 +188,10 @@ def test_rankings_are_read_from_runs(tmp_path):
         ({"left": [1], "right": [0], "label": 9}, "a label must be 1 (left much better) to 5"),
         ({"right": [0], "outcome": 1}, "'left' is missing"),
         ({"left": 3, "right": [0], "outcome": 1}, "a side must be a list of grades"),
-        ({"left": ["doc7"], "right": [0], "outcome": 1}, "Lists of documents need the judgments"),
+        (
+            {"left": ["doc7"], "right": [0], "outcome": 1},
+            "Lists of documents need their judgments. Give them with qrels=",
+        ),
         ({"left": [1.5], "right": [0], "outcome": 1}, "a grade must be an integer"),
         (
             {"left": [1], "right": [0], "outcome": 1, "weight": "x"},

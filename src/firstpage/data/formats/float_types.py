@@ -8,6 +8,8 @@ import numpy as np
 
 from firstpage.errors import DataError
 
+FLOAT64_COMMAND = "`firstpage convert FILE OUT.npz --dtype float64` writes a file that can be read"
+
 
 def float_type(dtype: object) -> np.dtype[Any]:
     """Return float32 or float64 by its name; refuse any other type."""

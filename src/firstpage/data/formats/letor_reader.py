@@ -13,6 +13,7 @@ import numpy as np
 
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
+from firstpage.data.formats.float_types import FLOAT64_COMMAND
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
@@ -306,7 +307,7 @@ class LetorReader:
         if overflow is not None:
             self._raise_value(
                 b, size, overflow,
-                f"{b.values[overflow]} does not fit into float32.",
+                f"{b.values[overflow]} does not fit into float32; {FLOAT64_COMMAND}.",
                 advice=Advice("Read it with {}.", "dtype", "float64"),
             )  # fmt: skip
 

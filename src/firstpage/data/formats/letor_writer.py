@@ -26,8 +26,7 @@ def check_writable(data: Dataset) -> None:
     not_finite = np.flatnonzero(~np.isfinite(data.y))
     if len(not_finite) == len(data.y) > 0:
         raise DataError(
-            "the data has no labels, which LETOR text needs; join judgments (--qrels), or write "
-            ".parquet."
+            "the data has no labels, which LETOR text needs; join judgments, or write .parquet."
         )
     if len(not_finite):
         query = int(np.searchsorted(data.offsets, not_finite[0], "right")) - 1

@@ -32,7 +32,7 @@ from firstpage.data.categories import (
     text_codes,
 )
 from firstpage.data.dataset import Dataset
-from firstpage.data.formats.float_types import float_type
+from firstpage.data.formats.float_types import FLOAT64_COMMAND, float_type
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.identifiers import are_distinct_integers, is_identifier
 from firstpage.data.ids import is_missing
@@ -275,10 +275,12 @@ def _without_identifiers(
         return features
     remaining = [name for name in features if name not in identifiers]
     warnings.warn(
-        f"{source}: left out {', '.join(map(repr, identifiers))}, which by name identifies "
-        f"something; the features are {_some(remaining) or 'none'}. Name a column that holds "
-        "categories (categorical=, --categorical), and rename one that holds quantities.",
-        FirstpageWarning,
+        FirstpageWarning(
+            f"{source}: left out {', '.join(map(repr, identifiers))}, which by name identifies "
+            f"something; the features are {_some(remaining) or 'none'}. Rename a column that holds "
+            "quantities.",
+            Advice("Name one that holds categories with {}.", "categorical"),
+        ),
         stacklevel=4,
     )
     return remaining
@@ -461,7 +463,8 @@ def _cast(values: Any, dtype: str, where: str) -> Any:
     if lost.any():
         row = int(np.argmax(lost))
         raise DataError(
-            f"{where}: {values[row]:g} in row {row + 1} does not fit into {np.dtype(dtype).name}.",
+            f"{where}: {values[row]:g} in row {row + 1} does not fit into {np.dtype(dtype).name}; "
+            f"{FLOAT64_COMMAND}.",
             Advice("Use {}.", "dtype", "float64"),
         )
     return cast

@@ -35,7 +35,7 @@ from firstpage.data.io.files import (
     write_bytes,
 )
 from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
-from firstpage.errors import DataError
+from firstpage.errors import Advice, DataError
 
 OUTCOME_WORDS = {
     "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,
@@ -97,8 +97,7 @@ def read_preferences(
     if suffix_of(file)[0] == ".npz":
         if qrels is not None or runs:
             raise DataError(
-                f"{file}: arrays contain grades, not documents; leave out the judgments (--qrels) "
-                "and runs (--run)."
+                f"{file}: arrays contain grades, not documents; leave out the judgments and runs."
             )
         return _read_arrays(file, grades, pool)
     lookup = _grade_lookup(qrels, runs)
@@ -140,7 +139,8 @@ class _PairRow:
         self.outcome = _outcome(where, row, pool)
         if row.get("lists") == "documents" and lookup is _listed_grades:
             raise DataError(
-                f"{where}: lists documents, not grades; give their judgments (--qrels)."
+                f"{where}: lists documents, not grades, and needs their judgments.",
+                Advice("Give them with {}.", "qrels"),
             )
         self.left = lookup(where, self.query, row.get("left"), 0)
         self.right = lookup(where, self.query, row.get("right"), 1)
@@ -280,7 +280,8 @@ def _grade(where: str, item: Any) -> float | None:
     if number is None:
         raise DataError(
             f"{where}: a grade must be an integer, or - if there is none; got {item!r}. "
-            "Lists of documents need the judgments (--qrels)."
+            "Lists of documents need their judgments.",
+            Advice("Give them with {}.", "qrels"),
         )
     return number
 
