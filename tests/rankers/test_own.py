@@ -323,6 +323,102 @@ def test_values_in_steps_need_a_loss_that_is_not_smooth() -> None:
     Random(factor=-1.0).target(DATA.truth).check_derivatives()
 
 
+@dataclass(frozen=True)
+class WeightedByRank(fp.Loss):
+    """Pairs with weights by the current ranks, which the gradient takes as constant."""
+
+    sign: float = 1.0
+    single: bool = False
+
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+        values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
+        if self.single:
+            scores = scores.astype(np.float32)
+        for q in range(len(truth)):
+            rows = slice(truth.offsets[q], truth.offsets[q + 1])
+            s, gain = scores[rows], 2.0 ** truth.labels[rows]
+            discount = 1 / np.log2(2 + np.argsort(np.argsort(-s, kind="stable")))
+            weight = np.maximum(gain[:, None] - gain, 0) * abs(discount[:, None] - discount)
+            margin = s[:, None] - s
+            values[q] = (weight * np.logaddexp(0, -margin)).sum(dtype=s.dtype)
+            pull = -weight / (1 + np.exp(margin))
+            gradient[rows] = self.sign * (pull.sum(1) - pull.sum(0))
+        return values, gradient
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 500, 1000])
+def test_weights_by_rank_are_constant_between_swaps(n: int) -> None:
+    for seed in range(2):
+        recipe = fp.Synthetic(queries=2, docs=n, features=2, grades=3, seed=seed)
+        truth = recipe.dataset().truth
+        WeightedByRank().target(truth).check_derivatives()
+        for single in (False, True):
+            with pytest.raises(fp.DataError, match="is wrong"):
+                WeightedByRank(-1.0, single).target(truth).check_derivatives()
+
+
+@dataclass(frozen=True)
+class ApproxNDCG(fp.Loss):
+    """NDCG by ranks that are sums of steep sigmoids."""
+
+    temperature: float = 1e-4
+
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+        values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
+        for q in range(len(truth)):
+            rows = slice(truth.offsets[q], truth.offsets[q + 1])
+            s, gain = scores[rows], 2.0 ** truth.labels[rows] - 1
+            above = 1 / (1 + np.exp(np.clip((s[:, None] - s) / self.temperature, -500, 500)))
+            np.fill_diagonal(above, 0)
+            rank = 1 + above.sum(1)
+            values[q] = -(gain / np.log2(1 + rank)).sum()
+            by_rank = gain * np.log(2) / ((1 + rank) * np.log(1 + rank) ** 2)
+            by_margin = -by_rank[:, None] * above * (1 - above) / self.temperature
+            gradient[rows] = by_margin.sum(1) - by_margin.sum(0)
+        return values, gradient
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [5, 20, 50, 200])
+def test_steep_losses_pass(n: int) -> None:
+    for seed in range(3):
+        recipe = fp.Synthetic(queries=3, docs=n, features=2, grades=3, seed=seed)
+        ApproxNDCG().target(recipe.dataset().truth).check_derivatives()
+
+
+@dataclass(frozen=True)
+class ConstantWeight(fp.Loss):
+    """A focal loss whose weight the gradient takes as constant."""
+
+    sign: float = 1.0
+
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+        values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
+        for q in range(len(truth)):
+            rows = slice(truth.offsets[q], truth.offsets[q + 1])
+            p = np.exp(scores[rows]) / np.exp(scores[rows]).sum()
+            target = truth.labels[rows] / max(truth.labels[rows].sum(), 1)
+            weight = (1 - (target * p).sum()) ** 2
+            values[q] = -weight * (target * np.log(p)).sum()
+            gradient[rows] = self.sign * weight * (p * target.sum() - target)
+        return values, gradient
+
+
+def test_a_weight_taken_as_constant_needs_a_loss_that_is_not_smooth() -> None:
+    @dataclass(frozen=True)
+    class Declared(ConstantWeight):
+        traits = fp.Traits(convex=False, smooth=False)
+
+    with pytest.raises(fp.DataError, match=r"declare traits = fp\.Traits\(.*smooth=False\)"):
+        ConstantWeight().target(DATA.truth).check_derivatives()
+    with pytest.warns(fp.FirstpageWarning, match="is not that of its value") as raised:
+        Declared().target(DATA.truth).check_derivatives()
+    assert len(raised) == 1
+    with pytest.raises(fp.DataError, match="reverse its sign"):
+        Declared(-1.0).target(DATA.truth).check_derivatives()
+
+
 @pytest.mark.parametrize(
     ("curvature", "message"),
     [(0.5, "that of document 1 is 0.5, and finite differences of the gradient give 1;"),

@@ -52,6 +52,19 @@ def test_a_wrong_gradient_is_an_error() -> None:
         module(scores, labels, mask)
 
 
+def test_a_wrong_gradient_is_an_error_in_the_first_batch_with_different_labels() -> None:
+    class ReversedPairs(fp.Loss):
+        def value_grad(self, scores: Any, truth: Any) -> Any:
+            values, gradient = fp.loss("PairwiseLogistic").value_grad(scores, truth)
+            return values, -gradient
+
+    scores, labels, _ = example()
+    module = fp.torch.AnyLoss(ReversedPairs())
+    module(scores, torch.ones_like(labels))
+    with pytest.raises(fp.DataError, match="reverse its sign"):
+        module(scores, labels)
+
+
 def test_a_function_is_said_to_be_slow() -> None:
     scores, labels, mask = example()
     with pytest.warns(fp.FirstpageWarning, match="is a Python function that is called for every"):

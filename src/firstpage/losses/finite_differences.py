@@ -2,7 +2,9 @@
 
 A gradient with the wrong sign would otherwise end in a model of weights 0, or in one that ranks
 backwards.  Kinks cause no false alarm: a derivative is correct if it lies between the differences
-to both sides, for any of three steps.
+to both sides, for any of three steps.  Jumps cause none either, where the loss is smooth between
+them: it is also correct if it equals the differences to both sides for a step that is so short
+that rounding may hide a wrong derivative, but does not imitate a correct one.
 """
 
 from __future__ import annotations
@@ -18,44 +20,72 @@ from firstpage.types import Floats, Ints
 QUERIES = 3
 DIRECTIONS = 2  # beside that of the gradient
 STEPS = (1e-4, 1e-3, 1e-2)  # the last one for losses that are computed in float32
+SHORT_STEPS = (1e-7, 1e-6, 1e-5)  # between jumps, such as those of weights by rank in long lists
 TOLERANCE = 1e-2  # relative error of a derivative
 ROUNDING = 1e-7  # of a value, relative; enough for steps of 1e-2 in float32
+SHORT_ROUNDING = 1e-14  # of a value in float64, relative
 ValueGrad = Callable[[Floats], tuple[float, Floats]]
 
 
 def checked_queries(truth: Truth) -> Ints:
     """Return a few queries, spread over the truth: those with different labels if there are any."""
-    filled = np.flatnonzero(truth.lengths > 0)
-    starts = truth.offsets[filled]
-    if not len(filled):
-        return filled
-    differ = np.maximum.reduceat(truth.labels, starts) > np.minimum.reduceat(truth.labels, starts)
-    chosen = filled[differ] if differ.any() else filled
+    differ = with_different_labels(truth)
+    chosen = differ if len(differ) else np.flatnonzero(truth.lengths > 0)
+    if not len(chosen):
+        return chosen
     return np.unique(chosen[np.linspace(0, len(chosen) - 1, QUERIES).astype(np.int64)])
 
 
-def check_gradient(name: str, query: str, function: ValueGrad, size: int, smooth: bool) -> None:
+def with_different_labels(truth: Truth) -> Ints:
+    """Return the queries in which not all labels are equal."""
+    filled = np.flatnonzero(truth.lengths > 0)
+    if not len(filled):
+        return filled
+    starts = truth.offsets[filled]
+    highest = np.maximum.reduceat(truth.labels, starts)
+    return filled[highest > np.minimum.reduceat(truth.labels, starts)]
+
+
+def check_gradient(
+    name: str, query: str, function: ValueGrad, size: int, smooth: bool
+) -> str | None:
     """Raise unless the gradient of a query's value agrees with finite differences.
 
-    Losses that are not smooth may have values that do not change, with a substitute gradient.
+    Losses that are not smooth may have a substitute gradient: unless that is reversed, the
+    difference is returned as a message.  Values that do not change agree with any substitute.
     """
     rng = np.random.default_rng(0)
     scores = rng.normal(size=size)
     value, gradient = function(scores)
     if not np.isfinite(value) or not np.isfinite(gradient).all():
-        return
-    for direction in _directions(gradient, rng):
+        return None
+    for number, direction in enumerate(_directions(gradient, rng)):
         derivative = float(gradient @ direction)
         sides = list(_informative_differences(function, scores, direction, value, derivative))
         if not sides or any(_agrees(derivative, *pair, smooth) for pair in sides):
             continue
+        if _agrees_between_jumps(function, scores, direction, value, derivative):
+            continue
         numeric = sum(sides[0]) / 2
-        reverse = abs(derivative + numeric) <= TOLERANCE * abs(derivative)
-        raise DataError(
-            f"the gradient of the loss {name} is wrong: in query {query!r} its derivative in one "
-            f"direction is {derivative:.4g}, and finite differences of the value give "
-            f"{numeric:.4g}; {'reverse its sign' if reverse else 'correct value_grad'}."
+        numbers = (
+            f"in query {query!r} its derivative in one direction is {derivative:.4g}, and finite "
+            f"differences of the value give {numeric:.4g}"
         )
+        # A substitute may differ in sign in random directions, but not in its own.
+        if not smooth and not (number == 0 and _reversed(derivative, sides)):
+            return (
+                f"the gradient of the loss {name} is not that of its value: {numbers}. As "
+                "smooth=False declares, it is used as a substitute."
+            )
+        reverse = not smooth or abs(derivative + numeric) <= TOLERANCE * abs(derivative)
+        remedy = (
+            "reverse its sign"
+            if reverse
+            else "correct value_grad, or declare traits = fp.Traits(convex=False, smooth=False) if "
+            "the gradient takes a weight as constant on purpose"
+        )
+        raise DataError(f"the gradient of the loss {name} is wrong: {numbers}; {remedy}.")
+    return None
 
 
 def _directions(gradient: Floats, rng: np.random.Generator) -> Iterator[Floats]:
@@ -85,6 +115,30 @@ def _agrees(derivative: float, ahead: float, behind: float, smooth: bool) -> boo
         return True
     margin = 2 * TOLERANCE * max(abs(derivative), abs(ahead), abs(behind))
     return min(ahead, behind) - margin <= derivative <= max(ahead, behind) + margin
+
+
+def _agrees_between_jumps(
+    function: ValueGrad, scores: Floats, direction: Floats, value: float, derivative: float
+) -> bool:
+    """Return whether a derivative equals the differences to both sides for a short step.
+
+    A derivative of 0 is not compared: in float32, short steps do not change the value.
+    """
+    if derivative == 0:
+        return False
+    for step in SHORT_STEPS:
+        values = [function(scores + change * direction)[0] for change in (step, -step)]
+        sides = np.array([values[0] - value, value - values[1]]) / step
+        rounding = SHORT_ROUNDING * max(map(abs, (value, *values))) / step
+        if (np.abs(sides - derivative) <= 2 * TOLERANCE * abs(derivative) + rounding).all():
+            return True
+    return False
+
+
+def _reversed(derivative: float, sides: list[tuple[float, float]]) -> bool:
+    """Return whether all differences have clearly the opposite sign of a derivative."""
+    against = -np.sign(derivative) * np.array(sides)
+    return bool((against > TOLERANCE * abs(derivative)).all())
 
 
 def check_curvature(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError, FirstpageError
+from firstpage.errors import DataError, FirstpageError, FirstpageWarning
 from firstpage.losses.finite_differences import check_curvature, check_gradient, checked_queries
 from firstpage.registry import qualified_name
 from firstpage.types import Array, BoundKernel, Floats, Ints
@@ -383,6 +384,7 @@ class _PythonTarget(LossTarget):
     def check_derivatives(self, curvature: bool = False) -> None:
         if not self.loss.traits.deterministic:
             return
+        messages = []
         for q in checked_queries(self.truth).tolist():
             arguments = self._arguments(q, q + 1)
             size, query = len(arguments[0].labels), self.truth.queries[q]
@@ -395,9 +397,11 @@ class _PythonTarget(LossTarget):
                 return self._checked_curvature(scores, *arguments)
 
             smooth = self.loss.traits.smooth
-            check_gradient(str(self.loss), query, function, size, smooth)
+            messages.append(check_gradient(str(self.loss), query, function, size, smooth))
             if curvature and smooth and type(self.loss).curvature is not Loss.curvature:
                 check_curvature(str(self.loss), query, function, bound, size)
+        for message in list(filter(None, messages))[:1]:
+            warnings.warn(message, FirstpageWarning, stacklevel=2)
 
     def _checked_curvature(self, scores: Floats, truth: Truth, *weights: Floats) -> Floats:
         """Return the curvature of a user's loss: numbers of at least 0, one per document."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.data.truth import Truth
 from firstpage.errors import DataError, FirstpageWarning
+from firstpage.losses.finite_differences import with_different_labels
 from firstpage.losses.loss import FunctionLoss, Loss
 from firstpage.losses.registry import loss as read_loss
 from firstpage.torch import host
@@ -69,7 +71,7 @@ class AnyLoss(RankingLoss):
     ) -> None:
         super().__init__(None, reduction, check)
         self._loss = read_loss(loss)
-        self._derivatives_checked = False
+        self._derivatives_checked = self._informative_checked = False
         if not self._loss.traits.deterministic:
             raise DataError(
                 f"{self._loss} draws at random, and would draw the same in every call: use "
@@ -84,9 +86,8 @@ class AnyLoss(RankingLoss):
             )
 
     def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        if not self._derivatives_checked:  # in the first batch
-            self._loss.target(lists.truth).check_derivatives()
-            self._derivatives_checked = True
+        if not self._informative_checked:
+            self._check_derivatives(lists.truth)
         if lists.shortest > 0:
             return super()._host_formula(lists, seed)
         filled = np.diff(lists.offsets) > 0
@@ -96,6 +97,16 @@ class AnyLoss(RankingLoss):
             shorter = lists._replace(offsets=ends)
             values[filled], gradient = host.evaluate(self._loss.target(shorter.truth), shorter)
         return values, gradient
+
+    def _check_derivatives(self, truth: Truth) -> None:
+        """Check the first batch, and the first with different labels in a list.
+
+        Where all labels of a list are equal, the value of many losses does not change.
+        """
+        informative = len(with_different_labels(truth)) > 0
+        if informative or not self._derivatives_checked:
+            self._loss.target(truth).check_derivatives()
+        self._derivatives_checked, self._informative_checked = True, informative
 
     def extra_repr(self) -> str:
         """Return the parameters, as PyTorch prints them.
