@@ -59,7 +59,7 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 @click.option(
     "--credit", type=click.Choice(["extended", "paper"]), show_default="extended",
     help="With skr: a document in the top of a ranking beats all below it (extended), or only "
-    "those in the top (paper).",
+    "those in the top (paper). Chooses skr also for two rankings.",
 )  # fmt: skip
 @click.option(
     "--weights", metavar="WEIGHTS", show_default="equal, or auto with judgments",

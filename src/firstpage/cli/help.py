@@ -46,7 +46,10 @@ class ExampleCommand(ShortHelpCommand):
         try:
             return super().invoke(ctx)
         except FirstpageError as error:
-            raise type(error)(worded(error, self)) from error
+            FirstpageError.__init__(
+                error, worded(error, self)
+            )  # subclasses may take other arguments
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, without a line break inside a short default."""

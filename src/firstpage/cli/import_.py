@@ -76,12 +76,12 @@ def command(
 def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) -> Any:
     """Write the documents of a feature log with the labels of judgments; return them."""
     from firstpage.data.formats.registry import write
-    from firstpage.interop.read.feature_log import NO_JUDGMENTS, logged_documents
+    from firstpage.interop.read.feature_log import logged_documents, warn_unlabeled
 
     judgments = shared.read_qrels_option(qrels)
     data = logged_documents(file)
     if judgments is None:
-        shared.note(NO_JUDGMENTS.format(file))
+        warn_unlabeled(file)
     else:
         (data,) = shared.join_judgments([data], judgments, unjudged)
     write(data, output)

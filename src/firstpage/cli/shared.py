@@ -422,7 +422,7 @@ def load_function(text: str, option: str) -> Callable[..., Any]:
     try:
         return cast("Callable[..., Any]", imported(text, "function"))
     except DataError as error:
-        raise DataError(f"{option}: {error}") from error
+        raise DataError(f"{option}: {error.message}", error.advice) from error
 
 
 def check_web_packages() -> None:

@@ -19,14 +19,14 @@ from uuid import uuid4
 
 from firstpage.engine.dask_worker import call, drop, version
 from firstpage.engine.engine import Call, EngineError, S, ShardJob, ShardTask
-from firstpage.errors import FirstpageError, missing_dependency
+from firstpage.errors import Advice, FirstpageError, missing_dependency
 
 CONNECT_TIMEOUT = 10.0  # seconds in which a scheduler must answer
 WORKER_TIMEOUT = 60.0  # seconds to wait for a worker
 POLL_INTERVAL = 2.0  # seconds between checks that workers are alive
 REASSIGN_INTERVAL = 5.0  # seconds between checks for new workers
 CONNECTION_ERRORS = (OSError, asyncio.CancelledError, CancelledError)  # of a lost scheduler
-RESUME_HINT = "; with a checkpoint (checkpoint=.., --checkpoint) the fit resumes where it was"
+RESUME = Advice("With {} the fit resumes where it was.", "checkpoint")
 
 
 def connect(address: str) -> DaskEngine:
@@ -125,11 +125,12 @@ class DaskEngine:
                     "install the same version on all machines."
                 )
 
-    def lost(self, hint: str = "") -> EngineError:
+    def lost(self, advice: Advice | None = None) -> EngineError:
         """Return the error for a lost connection to the scheduler."""
         return EngineError(
             f"the connection to the scheduler at {self.address} was lost. Start it again and fit "
-            f"again{hint}."
+            "again.",
+            advice,
         )
 
     def worker_lost(self) -> EngineError:
@@ -171,7 +172,7 @@ class DaskRunner:
         except FirstpageError:
             raise
         except CONNECTION_ERRORS as error:
-            raise self._engine.lost(RESUME_HINT) from error
+            raise self._engine.lost(RESUME) from error
 
     def _results(self, calls: Mapping[int, Call]) -> dict[int, Any]:
         """Return all results, from one Dask task per thread of each worker.

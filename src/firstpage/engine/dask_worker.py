@@ -68,7 +68,9 @@ def named_errors() -> Iterator[None]:
     """Name the worker in errors of data: its disk may differ from that of the client."""
     try:
         yield
-    except (DataError, OSError) as error:
+    except DataError as error:
+        raise DataError(f"on the worker {_address()}: {error.message}", error.advice) from error
+    except OSError as error:
         raise DataError(f"on the worker {_address()}: {error}") from error
 
 

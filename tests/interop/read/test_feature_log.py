@@ -24,7 +24,9 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
     lines = [{"query": "red shoes", "response": one}, {"query": "hat", "response": two}]
     file = tmp_path / "log.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.warns(fp.FirstpageWarning, match="no judgments .*: all labels are 0"):
+    with pytest.warns(
+        fp.FirstpageWarning, match="no judgments: all labels are 0. Give them with qrels"
+    ):
         data = fp.read_feature_log(file)
     assert data.feature_names == ("title", "body", "extra")
     assert data.X.tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]

@@ -298,7 +298,7 @@ def _check_options(within: float | None, max_boxes: int) -> None:
     if within is not None and not within >= 1:
         raise MeasureError(f"within must be a factor of at least 1, or inf; got {within}.")
     if max_boxes < 1:
-        raise MeasureError(f"max_boxes (--max-boxes) must be at least 1; got {max_boxes}.")
+        raise MeasureError(f"max_boxes must be at least 1; got {max_boxes}.")
 
 
 def _verdict(

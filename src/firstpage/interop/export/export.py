@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from firstpage.data.io.files import write_bytes
-from firstpage.errors import DataError
+from firstpage.errors import Advice, DataError
 from firstpage.interop.export import elastic, runtimes, solr, vespa
 from firstpage.interop.export.export_model import (
     ExportFiles,
@@ -69,8 +69,9 @@ def write_files(files: dict[str, bytes], paths: dict[str, Path], sources: list[P
         lost = _lost_feature(path, files[name]) if name.endswith((".json", ".profile")) else None
         if lost is not None:
             raise DataError(
-                f"{path}: the feature {lost!r} is filled in there, and would be lost; give its "
-                "definition with --features, or write elsewhere."
+                f"{path}: the feature {lost!r} is filled in there, and would be lost; write "
+                "elsewhere.",
+                Advice("Or give its definition with {}.", "features"),
             )
         if name == README and not _is_replaceable_readme(path):
             raise DataError(

@@ -18,11 +18,10 @@ import numpy as np
 
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Qrels, Run
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.errors import Advice, DataError, FirstpageWarning
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of
 
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
-NO_JUDGMENTS = "{}: there are no judgments (--qrels): all labels are 0."
 
 
 def read_feature_log(
@@ -72,9 +71,16 @@ def read_feature_log(
     """
     data = logged_documents(Path(path))
     if qrels is None:
-        _warn(NO_JUDGMENTS.format(data.source))
+        warn_unlabeled(data.source)
         return data
     return data.with_qrels(qrels, unjudged)
+
+
+def warn_unlabeled(source: str | os.PathLike[str]) -> None:
+    """Warn the caller of the reader that there are no judgments."""
+    message = f"{os.fspath(source)}: there are no judgments: all labels are 0."
+    advice = Advice("Give them with {}.", "qrels")
+    warnings.warn(FirstpageWarning(message, advice), stacklevel=3)
 
 
 def logged_documents(file: Path) -> Dataset:
