@@ -206,7 +206,7 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
             cluster.kill_scheduler()
 
     with pytest.raises(
-        EngineError, match=r"was lost\. Start it again and fit again; with a checkpoint"
+        EngineError, match=r"was lost\. Start it again and fit again\. With checkpoint="
     ) as error:
         fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file, progress=kill)
     assert "\n" not in str(error.value)

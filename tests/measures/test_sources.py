@@ -260,7 +260,9 @@ def test_values_are_found_by_measures_and_by_their_texts() -> None:
 def test_repeated_documents_are_answered_with_what_can_be_done(tmp_path: Path) -> None:
     path = tmp_path / "x.run"
     path.write_text("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n")
-    with pytest.raises(fp.DataError, match=r"x.run:2: .* fp.read_run\(.., duplicates=\), says"):
+    with pytest.raises(
+        fp.DataError, match=r"x.run:2: .* Or read the run with duplicates=, which says"
+    ):
         fp.evaluate(path, QRELS)
     frame = pandas.DataFrame({"qid": ["q1"] * 2, "docno": ["a"] * 2, "score": [1, 2]})
     with pytest.raises(fp.DataError, match="occurs twice in query 'q1'; drop one"):
