@@ -25,11 +25,11 @@ import numpy as np
 
 from common import cpu_seconds, peer, seconds, show, versions
 from firstpage.data.preferences.preferences import Preferences
-from firstpage.dcglearn.pairs import Pairs, encode
-from firstpage.dcglearn.simulation import reverse_pairs, zhou_simulator
-from firstpage.dcglearn.solver import Optimum, solve
-from firstpage.dcglearn.sums import InMemoryPairSums
-from firstpage.dcglearn.weights import weight_cone
+from firstpage.evaluation.dcglearn.pairs import Pairs, encode
+from firstpage.evaluation.dcglearn.simulation import reverse_pairs, zhou_simulator
+from firstpage.evaluation.dcglearn.solver import Optimum, solve
+from firstpage.evaluation.dcglearn.sums import InMemoryPairSums
+from firstpage.evaluation.dcglearn.weights import weight_cone
 
 K, L = 10, 5
 MARGINS = np.ones(3)

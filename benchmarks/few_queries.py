@@ -18,7 +18,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data.folds import fold_subsets, split_folds
-from firstpage.text.tuning import Pools
+from firstpage.search.tuning import Pools
 
 SETS = ("all", "short")
 RANKERS = {

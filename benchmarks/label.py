@@ -6,7 +6,7 @@
     python benchmarks/label.py --arrivals 200 --minutes 0.3    # browsers with empty caches, in 10 s
 
 The assessors arrive within ten seconds.  Each answers every two seconds (k = 10), by the requests
-that the judging page makes in Chromium, which tests/web/browser/test_judging.py counts: one per
+that the judging page makes in Chromium, which tests/labeling/app/browser/test_judging.py counts: one per
 answer, whose reply has the next question and those of its documents that the page does not have
 yet.  The clients run in a process of their own.  At the end, every acknowledged answer must be in
 the log exactly once, and every log must replay.  CPU times are those of the server, of PostgreSQL
@@ -264,7 +264,7 @@ def measure(
     arrivals: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the results of one run on one database."""
-    from tests.web.load import Server, Tally, prepare, verify_store
+    from tests.labeling.app.load import Server, Tally, prepare, verify_store
 
     queries = int(minutes * 60 / PAUSE / 60) + 3  # a query takes at least 60 answers
     clients = prepare(where, assessors + arrivals, queries, documents, strategy=strategy)
@@ -299,7 +299,7 @@ def measure(
 @contextmanager
 def database(kind: str) -> Iterator[str | None]:
     """Yield the address of an empty database, or None if its programs are not installed."""
-    from tests.web import postgres
+    from tests.labeling.app import postgres
 
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:

@@ -41,7 +41,7 @@ import firstpage as fp
 from common import peer, show, versions
 from firstpage.data.concat import concat_datasets
 from firstpage.data.folds import Fold, split_folds
-from firstpage.measures.significance import mean_intervals, p_value
+from firstpage.evaluation.comparison.significance import mean_intervals, p_value
 
 DEFAULT = "trees(forests=5, leaves=8, query_fraction=0.5)"
 RATE, MAX_TREES, PATIENCE, THREADS = 0.1, 1000, 50, 1

@@ -29,13 +29,13 @@ import numpy as np
 
 import firstpage as fp
 from common import seconds, show, versions
-from firstpage.engine.dask_cluster import DaskEngine
-from firstpage.engine.engine import Engine
-from firstpage.engine.threads import LocalEngine
-from firstpage.losses.pairwise import PairwiseLogistic
-from firstpage.rankers.sharded.data import ShardedData
-from firstpage.scorers.linear import Linear
-from firstpage.solvers.lbfgs import LBFGS
+from firstpage.core.engine.dask_cluster import DaskEngine
+from firstpage.core.engine.engine import Engine
+from firstpage.core.engine.threads import LocalEngine
+from firstpage.learning.losses.pairwise import PairwiseLogistic
+from firstpage.learning.rankers.sharded.data import ShardedData
+from firstpage.learning.scorers.linear import Linear
+from firstpage.learning.solvers.lbfgs import LBFGS
 
 FEATURES, DOCS, SHARDS = 136, 100, 20
 LOSS = PairwiseLogistic(k=10, pairs="cross")
@@ -104,7 +104,7 @@ def _growth(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> str:
 
 
 def _import_package() -> None:
-    import firstpage.rankers.sharded.data  # noqa: F401
+    import firstpage.learning.rankers.sharded.data  # noqa: F401
 
 
 def measure(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:

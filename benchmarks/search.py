@@ -41,7 +41,7 @@ def collection(folder: Path) -> tuple[Path, Path, list[str]]:
     """The index, a model, and the texts of the queries."""
     import firstpage as fp
     from firstpage.data.formats.trec import Qrels
-    from firstpage.text.documents import read_documents
+    from firstpage.search.documents import read_documents
 
     source = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "cranfield"
     start = time.process_time()

@@ -37,7 +37,7 @@ import torch
 
 import firstpage as fp
 from common import peer, show, versions
-from firstpage.torch import device
+from firstpage.learning.torch import device
 
 Job = Callable[[], Any]
 

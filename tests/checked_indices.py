@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from firstpage.kernels.compiler import object_cache
+from firstpage.core.kernels.compiler import object_cache
 
 
 def checked_index(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:

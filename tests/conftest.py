@@ -49,9 +49,9 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-from firstpage import kernels  # noqa: E402
-from firstpage.engine.threads import available  # noqa: E402
-from firstpage.kernels.compiler import decorators  # noqa: E402
+from firstpage.core import kernels
+from firstpage.core.engine.threads import available  # noqa: E402
+from firstpage.core.kernels.compiler import decorators  # noqa: E402
 from tests.cross_compiler import request_kernels  # noqa: E402
 
 settings.register_profile(
@@ -139,7 +139,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No machine code at all: every kernel runs as plain Python, in an empty cache."""
     monkeypatch.setattr(decorators, "MAX_INTERPRETED", 10**15)
     monkeypatch.setenv("FIRSTPAGE_CACHE", str(tmp_path / "empty"))
-    for info in pkgutil.walk_packages(kernels.__path__, "firstpage.kernels."):
+    for info in pkgutil.walk_packages(kernels.__path__, "firstpage.core.kernels."):
         for thing in vars(import_module(info.name)).values():
             if isinstance(thing, decorators.Kernel):
                 monkeypatch.setattr(thing, "_versions", {})
@@ -197,7 +197,7 @@ def real_data(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
-    from tests.web import postgres
+    from tests.labeling.app import postgres
 
     if postgres.programs() is None:
         pytest.skip("PostgreSQL is not installed")

@@ -22,8 +22,8 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
-from firstpage.kernels.compiler import object_cache
-from firstpage.kernels.compiler.functions import Subroutine, fingerprint
+from firstpage.core.kernels.compiler import object_cache
+from firstpage.core.kernels.compiler.functions import Subroutine, fingerprint
 
 VARIABLE = "FIRSTPAGE_CROSS_COMPILER"  # the path of the socket
 Compile = Callable[[Subroutine[Any, Any], tuple[str, ...]], object_cache.ObjectCode]

@@ -10,7 +10,7 @@ case "$(uname -m)" in
   *) echo "no other architecture is known for $(uname -m)"; exit 2 ;;
 esac
 root=${EMULATED_ROOT:-/var/cache/firstpage-$debian}
-packages="tests/kernels tests/losses tests/solvers tests/measures tests/dcglearn tests/aggregation tests/labeling"
+packages="tests/core/kernels tests/learning/losses tests/learning/solvers tests/evaluation/measures tests/evaluation/dcglearn tests/evaluation/aggregation tests/labeling"
 
 if ! [ -e "$root/ready" ]; then
   apt-get update -qq
@@ -39,7 +39,7 @@ rm -rf "$root/firstpage/src" "$root/firstpage/tests"
 cp -rp src tests pyproject.toml README.md docs "$root/firstpage"
 [ $# -gt 0 ] || set -- $packages
 # Tests of the compiler itself: under emulation another one takes its place.
-set -- --ignore=tests/kernels/compiler "$@"
+set -- --ignore=tests/core/kernels/compiler "$@"
 
 # QEMU 7.2 crashes in AVX2 code, so the emulated x86-64 is one with AVX only.
 emulated() {

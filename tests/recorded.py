@@ -25,15 +25,15 @@ import numpy as np
 import firstpage as fp
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
 from firstpage.labeling.strategies.strategy import TopKTask
-from tests.aggregation.cases import random_query
-from tests.aggregation.test_methods import CASES as AGGREGATIONS
-from tests.aggregation.test_methods import ballots_of
-from tests.dcglearn.reference import random_preferences
+from tests.evaluation.aggregation.cases import random_query
+from tests.evaluation.aggregation.test_methods import CASES as AGGREGATIONS
+from tests.evaluation.aggregation.test_methods import ballots_of
+from tests.evaluation.dcglearn.reference import random_preferences
+from tests.evaluation.measures.test_family import CASES as MEASURE_CASES
 from tests.interop.export.conftest import RANKERS as EXPORTED
 from tests.interop.export.conftest import ranker as exported
 from tests.labeling.reference import by_merit, play
-from tests.measures.test_family import CASES as MEASURE_CASES
-from tests.rankers.test_family import TEST, TRAIN, UNFITTED
+from tests.learning.rankers.test_family import TEST, TRAIN, UNFITTED
 from tests.serving.conftest import RANKERS as SERVED
 from tests.serving.conftest import body, clients, dataset, write_model
 

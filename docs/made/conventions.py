@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firstpage.measures.measure import Convention
-from firstpage.measures.registry import conventions
-from firstpage.table import Table
+from firstpage.core.table import Table
+from firstpage.evaluation.measures.measure import Convention
+from firstpage.evaluation.measures.registry import conventions
 from made.markdown import Docstring
 
 HERE = Path(__file__).parent

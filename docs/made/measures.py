@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firstpage.measures.learned import LEARNED
-from firstpage.measures.measure import Measure
-from firstpage.measures.names import ALIASES, TOOLS
-from firstpage.measures.registry import GROUPED, MEASURES, Listing, list_measures
-from firstpage.table import Table
+from firstpage.core.table import Table
+from firstpage.evaluation.measures.learned import LEARNED
+from firstpage.evaluation.measures.measure import Measure
+from firstpage.evaluation.measures.names import ALIASES, TOOLS
+from firstpage.evaluation.measures.registry import GROUPED, MEASURES, Listing, list_measures
 from made.markdown import Docstring, Entry, item, listed
 
 HEAD = """\

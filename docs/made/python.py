@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from firstpage.lazy import stub_imports
-from firstpage.rankers.ranker import Ranker
+from firstpage.core.lazy import stub_imports
+from firstpage.learning.rankers.ranker import Ranker
 from made.markdown import Docstring, Entry, item, listed, paragraph
 
 
@@ -35,8 +35,8 @@ GROUPS = (
     Group("Import", "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).", package="interop.read"),
     Group("Losses", "What rankers minimize.", package="losses"),
     Group("Evaluate and compare", "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).", package="measures"),
-    Group("Learn the measure", "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).", "firstpage.dcglearn"),
-    Group("Aggregate", "Several rankings into one ([guide](aggregate.md)).", "firstpage.aggregation"),
+    Group("Learn the measure", "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).", "firstpage.evaluation.dcglearn"),
+    Group("Aggregate", "Several rankings into one ([guide](aggregate.md)).", "firstpage.evaluation.aggregation"),
     Group("Theory", "Order sensitivity and consistency of losses ([guide](theory.md)).", "firstpage.papers"),
     Group("Errors", "All errors that a user's input causes are a `FirstpageError` with a message of one line.", package="errors"),
 )  # fmt: skip

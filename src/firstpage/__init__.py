@@ -10,7 +10,7 @@ Importing the package loads nothing: a name is imported from its module when it 
 The names are listed in `__init__.pyi`.
 """
 
-from firstpage.lazy import lazy_namespace
+from firstpage.core.lazy import lazy_namespace
 
 __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.dcglearn.simulation import zhou_simulator
+from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 
 
 @pytest.fixture
@@ -289,7 +289,8 @@ def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
     """Unjudged documents have grade 0, because all grades are above it."""
     learners = []
     monkeypatch.setattr(
-        "firstpage.dcglearn.active.choose", lambda learner, *_: learners.append(learner) or [0]
+        "firstpage.evaluation.dcglearn.active.choose",
+        lambda learner, *_: learners.append(learner) or [0],
     )
     rows = [
         {"query": f"q{q}", "left": [1 + q % 2, 2], "right": [2, None], "outcome": 1 - q % 2}

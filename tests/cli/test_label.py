@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import firstpage as fp
-from firstpage import errors
 from firstpage.cli import app
-from firstpage.errors import DataError, FirstpageError
-from firstpage.web.store import invitations, people, tasks
-from firstpage.web.store.connect import Store
-from firstpage.web.store.judging import JudgingService, SubmittedAnswer
-from firstpage.web.store.log import Timing
-from firstpage.web.store.projects import find_project
+from firstpage.core import errors
+from firstpage.core.errors import DataError, FirstpageError
+from firstpage.labeling.app.store import invitations, people, tasks
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.judging import JudgingService, SubmittedAnswer
+from firstpage.labeling.app.store.log import Timing
+from firstpage.labeling.app.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
 
 
@@ -41,7 +41,7 @@ from tests.labeling.endpoint import Stub, served
 )
 def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    for name in [name for name in sys.modules if name.startswith("firstpage.web")]:
+    for name in [name for name in sys.modules if name.startswith("firstpage.labeling.app")]:
         monkeypatch.setitem(sys.modules, name, None)
     error = CliRunner().invoke(app, words).exception
     assert isinstance(error, FirstpageError)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.registry import parse_call, split_arguments
+from firstpage.core.registry import parse_call, split_arguments
 
 
 @pytest.fixture

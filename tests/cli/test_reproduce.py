@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.folders import cache_folder
+from firstpage.core.folders import cache_folder
 from firstpage.papers.study import run as study
 from tests.papers.folders import write_letor_folds
 from tests.patience import PATIENCE

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import FirstpageWarning
+from firstpage.core.errors import FirstpageWarning
 
 pytest.importorskip("tantivy")
 

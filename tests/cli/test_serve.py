@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import firstpage as fp
 from firstpage.cli.serve import command
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 DOCUMENTS = [
     {"id": "d1", "title": "Red shoes", "text": "Shoes for runners."},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firstpage.papers.theory import registry
-from tests.report.test_report import Checker
+from tests.interop.report.test_report import Checker
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ import pytest
 import firstpage as fp
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import load_function
+from firstpage.core.engine.dask_worker import named_errors
+from firstpage.core.errors import Advice, DataError
 from firstpage.data.formats.trec import to_run
-from firstpage.engine.dask_worker import named_errors
-from firstpage.errors import Advice, DataError
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_errors_of_named_functions_keep_their_advice(monkeypatch: pytest.MonkeyP
         raise DataError("there is none.", advice)
 
     monkeypatch.setattr("sys.path", sys.path.copy())
-    monkeypatch.setattr("firstpage.registry.imported", imported)
+    monkeypatch.setattr("firstpage.core.registry.imported", imported)
     with pytest.raises(DataError) as raised:
         load_function("module:name", "--call")
     assert (raised.value.message, raised.value.advice) == ("--call: there is none.", advice)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 DATA = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 

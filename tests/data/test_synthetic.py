@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 
 def test_data_do_not_depend_on_block_size() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from firstpage.data.formats.trec import Qrels
 from firstpage.demo.collection import Collection, stdlib_collection
-from firstpage.text.queries import Queries
+from firstpage.search.queries import Queries
 
 QUESTIONS = 16
 EVERY = 25  # of the documents that answer none of the questions

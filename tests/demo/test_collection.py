@@ -78,7 +78,7 @@ def test_a_python_without_docstrings_is_refused() -> None:
     code = "import firstpage as fp; fp.demo.stdlib_collection()"
     command = [sys.executable, "-OO", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert result.stderr.count("firstpage.errors.DataError: this Python has only ") == 1
+    assert result.stderr.count("firstpage.core.errors.DataError: this Python has only ") == 1
 
 
 @pytest.mark.slow

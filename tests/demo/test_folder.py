@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from firstpage.core.errors import DataError
 from firstpage.demo import loop
 from firstpage.demo.output import Folder, StepPrinter, command_line, slug, wrap_command
 from firstpage.demo.project import QUESTIONS, open_store
-from firstpage.errors import DataError
-from firstpage.web.app import LOCAL
-from firstpage.web.store import people, projects, tasks
-from tests.web.site import add_query, query
+from firstpage.labeling.app.app import LOCAL
+from firstpage.labeling.app.store import people, projects, tasks
+from tests.labeling.app.site import add_query, query
 
 
 def test_a_foreign_file_is_refused_and_unchanged(tmp_path: Path) -> None:

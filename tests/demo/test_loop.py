@@ -16,11 +16,11 @@ from firstpage.demo.labeling import K
 from firstpage.demo.output import FILES, KIND, slug
 from firstpage.demo.project import SimulatedAssessor, SimulatedEditor
 from firstpage.demo.rankings import RANKERS
-from firstpage.web.app import LOCAL, prepare_single_user
-from firstpage.web.machines import judge
-from firstpage.web.store import people
-from firstpage.web.store.connect import Store
-from firstpage.web.store.projects import find_project
+from firstpage.labeling.app.app import LOCAL, prepare_single_user
+from firstpage.labeling.app.machines import judge
+from firstpage.labeling.app.store import people
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.projects import find_project
 from tests.demo.small import QUESTIONS
 
 RUN_FILES = [f"runs/{slug(name)}.run" for name in ("BM25", *RANKERS, "aggregate")]
@@ -86,8 +86,8 @@ def test_correct_first_results_are_counted(done: Path, figures: dict) -> None:
 
 
 def test_the_application_has_all_tasks_and_judgments(done: Path, figures: dict) -> None:
-    from firstpage.web.analysis.figures import progress
-    from firstpage.web.store.projects import by_slug
+    from firstpage.labeling.app.analysis.figures import progress
+    from firstpage.labeling.app.store.projects import by_slug
 
     store = Store(done)
     with store.read() as tx:

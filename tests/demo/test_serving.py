@@ -13,19 +13,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from firstpage import errors
+from firstpage.core import errors
+from firstpage.core.errors import FirstpageError
 from firstpage.demo import loop
 from firstpage.demo.output import KIND, Folder, StepPrinter
-from firstpage.errors import FirstpageError
+from firstpage.labeling.app import serve as served
+from firstpage.labeling.app.analysis.truth import QueryTruth, truths
+from firstpage.labeling.app.app import LOCAL
+from firstpage.labeling.app.machines import judge
+from firstpage.labeling.app.security import ServeSettings
+from firstpage.labeling.app.store import people
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.projects import find_project
 from firstpage.labeling.assessors import AssessorAnswer
-from firstpage.web import serve as served
-from firstpage.web.analysis.truth import QueryTruth, truths
-from firstpage.web.app import LOCAL
-from firstpage.web.machines import judge
-from firstpage.web.security import ServeSettings
-from firstpage.web.store import people
-from firstpage.web.store.connect import Store
-from firstpage.web.store.projects import find_project
 from tests.demo.small import QUESTIONS
 
 

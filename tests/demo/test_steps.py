@@ -23,10 +23,10 @@ from firstpage.demo.project import (
     page_utility,
 )
 from firstpage.demo.rankings import RANKERS, combine_rankings, learned_runs, tuned_bm25
+from firstpage.labeling.app.store import projects
 from firstpage.labeling.assessors import DocumentText, QueryText
-from firstpage.web.store import projects
 from tests.demo.small import small_collection
-from tests.web.site import add_query, query
+from tests.labeling.app.site import add_query, query
 
 QUERY = QueryText("q", "a question")
 

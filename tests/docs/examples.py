@@ -15,8 +15,8 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
-from firstpage.dcglearn.simulation import zhou_simulator
 from firstpage.demo import loop
+from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from tests.demo.small import small_collection
 
 # Pages whose blocks begin in an empty folder; README.md and loop.md run the demo first.

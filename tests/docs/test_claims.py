@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.measures.registry import MEASURES
+from firstpage.evaluation.measures.registry import MEASURES
 from tests.docs.pages import ROOT, unknown_options
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.assessors import DocumentText, Function, label
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.session.events import Setting, from_dict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, check_documents, max_documents
 
 

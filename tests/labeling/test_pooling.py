@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.pooling import METHODS, pooled_documents
 
 LONG = [[f"a{i}" for i in range(100)], [f"b{i}" for i in range(100)]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.errors import FirstpageWarning
+from firstpage.core.errors import FirstpageWarning
 from firstpage.papers.study import run
 from firstpage.papers.study.claims import greater
 from firstpage.papers.study.study import (

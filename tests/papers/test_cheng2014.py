@@ -18,7 +18,7 @@ from firstpage.papers.study.run import run_study
 from firstpage.papers.study.study import Cell, Cells, Claim, RunPlan
 from tests.papers.folders import write_letor_folds
 
-pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 VERDICTS = {"holds", "does not hold", "inconclusive"}
 MODELS = list(study.ALL_RANKERS)
 

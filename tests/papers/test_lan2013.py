@@ -14,7 +14,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.cli import main
-from firstpage.measures.evaluate import evaluate
+from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.learning.rankers.selection.tuning import tune
 from firstpage.papers.lan2013 import lists, study
 from firstpage.papers.lan2013.study import (
     DEPTHS,
@@ -26,7 +27,6 @@ from firstpage.papers.lan2013.study import (
 )
 from firstpage.papers.study.registry import list_entries
 from firstpage.papers.study.study import Cell, Cells
-from firstpage.rankers.selection.tuning import tune
 
 SMALL = (5, 3, 4)  # training, validation and test queries
 

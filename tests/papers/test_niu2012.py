@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from firstpage.cli import main
+from firstpage.core.errors import DataError
 from firstpage.data.dataset import Dataset
-from firstpage.errors import DataError
+from firstpage.interop.report.rankers import read_published
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.statistics.agreement import Agreement, compare_methods
 from firstpage.papers.niu2012 import comparison, edges, labeling, labeling_tables, learned, printed
@@ -23,9 +24,8 @@ from firstpage.papers.niu2012.study import NIU2012
 from firstpage.papers.study.registry import load_study
 from firstpage.papers.study.run import run_study
 from firstpage.papers.study.study import Cell, Cells, PaperEntry, RunPlan
-from firstpage.report.rankers import read_published
 
-pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 FEW_BETAS = [0.0, 0.5, 1.0]
 
 

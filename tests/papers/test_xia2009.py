@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.run import Reproduction, run_study
 from firstpage.papers.study.study import Cell, Cells, RunPlan
@@ -20,7 +20,7 @@ from firstpage.papers.xia2009.study import XIA2009
 from firstpage.papers.xia2009.training import LETOR, MEASURES, PRINTED, paper_values
 from tests.papers.folders import write_letor_folds
 
-pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 VERDICTS = {"holds", "does not hold", "inconclusive"}
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firstpage.core.errors import DataError
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.simulation import zhou_simulator
-from firstpage.errors import DataError
+from firstpage.evaluation.dcglearn.learn import DCGLearn
+from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from firstpage.papers.study.run import run_study
 from firstpage.papers.study.study import Cell, Cells, EntryResult, RunPlan
 from firstpage.papers.zhou2013 import known_measure, news, simulations, study
 from firstpage.papers.zhou2013.study import ZHOU2013
 
-pytestmark = pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 
 
 def rng(seed: int = 0) -> np.random.Generator:

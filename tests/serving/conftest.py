@@ -16,10 +16,10 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
-from firstpage.rankers.model_files import FILE, Model
-from firstpage.scorers.forward import Architecture
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
+from firstpage.learning.rankers.model_files import FILE, Model
+from firstpage.learning.scorers.forward import Architecture
+from firstpage.learning.scorers.linear import LinearScoring
+from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel

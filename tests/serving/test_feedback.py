@@ -25,7 +25,7 @@ from click.testing import CliRunner
 
 from firstpage.cli.dcglearn.learn import command as learn
 from firstpage.cli.label.setup import command as setup
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.serving.feedback import FeedbackFolder, RateLimit, query_id
 from firstpage.serving.limits import Refusal
 from firstpage.serving.search_page import FIRST_STAGE, MODEL, Visitor
@@ -177,7 +177,7 @@ def test_rates_are_per_network_and_in_all() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::firstpage.errors.FirstpageWarning")
+@pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_path: Path) -> None:
     for number, (_, text) in enumerate(QUERIES[:6]):
         assert vote(client, text, ("left", "right", "equal")[number % 3]).status_code == 303

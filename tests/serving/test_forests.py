@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
-from firstpage.kernels.scoring import forest_scores
-from firstpage.scorers.tree_scoring import TreesScoring
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.scoring import forest_scores
+from firstpage.learning.scorers.tree_scoring import TreesScoring
 from firstpage.serving import forests
 from firstpage.serving.served_model import load
 from tests.serving.conftest import dataset, write_model

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from firstpage import errors
 from firstpage.cli import serve
-from firstpage.errors import MissingDependency
+from firstpage.core import errors
+from firstpage.core.errors import MissingDependency
 from firstpage.serving.served_model import load
 from tests.patience import PATIENCE
 from tests.serving.conftest import NPY, dataset, loaded, npy, write_model

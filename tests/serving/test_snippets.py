@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firstpage.search.analyzer import Analyzer, tokenize
 from firstpage.serving.snippets import (
     DIRECTION_CONTROLS,
     MAX_TITLE,
@@ -14,7 +15,6 @@ from firstpage.serving.snippets import (
     _pattern,
     displayed,
 )
-from firstpage.text.analyzer import Analyzer, tokenize
 
 ENGLISH = {
     "title": Analyzer("english"), "text": Analyzer("english"), "code": Analyzer("none"),

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.rankers.model_files import FILE
-from firstpage.scorers.linear import LinearScoring
+from firstpage.learning.rankers.model_files import FILE
+from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel

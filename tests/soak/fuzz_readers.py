@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import firstpage as fp
-from firstpage.kernels.parsing.numbers import fallback_number
+from firstpage.core.kernels.parsing.numbers import fallback_number
 
 SEEDS = [
     b"2 qid:10 1:0.03 2:0.2 3:-1e3 # docid = GX001-1\n0 qid:10 1:0.5 3:2e8 #docid = GX001-2\n",

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
 import httpx
 
-from tests.web import postgres
-from tests.web.load import Server, Tally, Worker, prepare, verify_store
+from tests.labeling.app import postgres
+from tests.labeling.app.load import Server, Tally, Worker, prepare, verify_store
 
 UNDO = 0.05  # fraction of the steps
 

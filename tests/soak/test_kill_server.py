@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.labeling.app import postgres
 from tests.soak import kill_server
-from tests.web import postgres
 
 
 @pytest.mark.slow

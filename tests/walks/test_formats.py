@@ -27,7 +27,7 @@ PEOPLE = {
     "summary of a gate", "results of a gate",
 }  # fmt: skip
 ELSEWHERE = {"demo", "queries to judge"}  # tests/demo, tests/serving/test_feedback.py
-SERVERS = {"serve", "serve --index", "label serve"}  # tests/serving, tests/web
+SERVERS = {"serve", "serve --index", "label serve"}  # tests/serving, tests/labeling/app
 WRITE = """
 index products.jsonl -o shop.index
 candidates shop.index queries.jsonl --depth 15 -o bm25.run

@@ -13,11 +13,12 @@ from typing import Any
 
 import click
 
-from firstpage import __version__, kernels
+from firstpage import __version__
 from firstpage.cli.help import DeferredCommand, SectionedGroup
 from firstpage.cli.options import refuse_repeated_options
 from firstpage.cli.wording import worded
-from firstpage.errors import FirstpageError, FirstpageWarning
+from firstpage.core import kernels
+from firstpage.core.errors import FirstpageError, FirstpageWarning
 
 SECTIONS = {
     "Begin": [

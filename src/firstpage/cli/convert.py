@@ -10,7 +10,7 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.errors import FirstpageError
+from firstpage.core.errors import FirstpageError
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from firstpage.data.folds import Fold
     from firstpage.data.formats.trec import Qrels
-    from firstpage.rankers.selection.cross_validation import CrossValidation
+    from firstpage.learning.rankers.selection.cross_validation import CrossValidation
 
 
 @documented_command(
@@ -90,10 +90,13 @@ def command(
     has the mean over folds, its standard error over queries and, with --seeds, its standard
     deviation between seeds.
     """
+    from firstpage.core.errors import DataError
     from firstpage.data.formats.trec import read_run
-    from firstpage.errors import DataError
-    from firstpage.rankers.selection.cross_validation import DEFAULT_MEASURES, cross_validate
-    from firstpage.report.rankers import read_published
+    from firstpage.interop.report.rankers import read_published
+    from firstpage.learning.rankers.selection.cross_validation import (
+        DEFAULT_MEASURES,
+        cross_validate,
+    )
 
     kind = outputs.report_format(format_, as_json, output)
     if published is not None:
@@ -144,8 +147,8 @@ def command(
 
 def _measures_of_labels(measures: Sequence[str], of_pairs: bool) -> list[str]:
     """Return the measures that need labels; refuse unknown ones."""
-    from firstpage.measures.registry import measures as parse
-    from firstpage.rankers.fit.pair_measures import PAIR_MEASURES
+    from firstpage.evaluation.measures.registry import measures as parse
+    from firstpage.learning.rankers.fit.pair_measures import PAIR_MEASURES
 
     of_labels = [text for text in measures if not of_pairs or text not in PAIR_MEASURES]
     if of_labels:
@@ -242,8 +245,8 @@ def _padded_width(folds: Sequence[Fold]) -> int | None:
 def _render(
     results: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.report.rankers import folds_csv, folds_page, folds_table, read_published
-    from firstpage.table import NOTATIONS
+    from firstpage.core.table import NOTATIONS
+    from firstpage.interop.report.rankers import folds_csv, folds_page, folds_table, read_published
 
     if kind == "json":
         record = results.to_dict(baseline)

@@ -11,7 +11,7 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.errors import FirstpageError
+from firstpage.core.errors import FirstpageError
 
 
 @documented_command(
@@ -67,7 +67,7 @@ def describe_command(
 
 def _read_model(path: Path) -> dict[str, Any]:
     """Return the description of a model file."""
-    from firstpage.rankers.model_files import read_model
+    from firstpage.learning.rankers.model_files import read_model
 
     return read_model(path).description()
 

@@ -63,9 +63,9 @@ def command(
     them.  The machine's errors on the sample correct its means, so the intervals are valid however
     wrong it is.
     """
-    from firstpage.measures.comparison.estimates import estimate
-    from firstpage.measures.sources import read_truth
-    from firstpage.table import NOTATIONS
+    from firstpage.core.table import NOTATIONS
+    from firstpage.evaluation.comparison.estimates import estimate
+    from firstpage.evaluation.measures.sources import read_truth
 
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(runs, human, ())

@@ -77,8 +77,8 @@ def command(
 
 def _targets(as_json: bool) -> str:
     """Return the list of targets."""
+    from firstpage.core.table import Table
     from firstpage.interop.export.export import TARGETS
-    from firstpage.table import Table
 
     if as_json:
         listing = [

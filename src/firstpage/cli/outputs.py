@@ -134,7 +134,7 @@ def write_per_query(evaluations: list[Any], path: Path | None) -> None:
     """Write the values of each query, if a file is named for them."""
     if path is None:
         return
-    from firstpage.report.results import per_query_text
+    from firstpage.interop.report.results import per_query_text
 
     kind = format_by_suffix(path, PER_QUERY, "--per-query")
     write_text(per_query_text(evaluations, kind), path)

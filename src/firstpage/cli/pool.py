@@ -39,8 +39,8 @@ def command(
     relevant, removed (condensed lists) or relevant, and with several runs the bias against a run
     that is left out of the pool.
     """
-    from firstpage.measures.comparison.pool import check_pool
-    from firstpage.table import NOTATIONS
+    from firstpage.core.table import NOTATIONS
+    from firstpage.evaluation.comparison.pool import check_pool
 
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(files, None, ())

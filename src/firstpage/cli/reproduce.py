@@ -14,7 +14,7 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.papers.study.run import Reproduction
@@ -114,8 +114,8 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
+    from firstpage.core.table import Table
     from firstpage.papers.study.registry import dataset_records, list_entries
-    from firstpage.table import Table
 
     rows, datasets = list_entries(base), dataset_records(base)
     if as_json:

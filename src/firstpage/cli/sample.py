@@ -31,7 +31,7 @@ def command(queries: Path, size: int, sizes: Path | None, seed: int, output: Pat
     estimate` reads the sample.  Draw it before anybody judges, and judge every drawn query.
     """
     from firstpage.data.formats.query_table import QueryTable
-    from firstpage.measures.comparison.query_sample import QuerySample
+    from firstpage.evaluation.comparison.query_sample import QuerySample
 
     table = None if sizes is None else QueryTable.read(sizes).numbers("size")
     sample = QuerySample.draw(_query_ids(queries), size, sizes=table, seed=seed)
@@ -48,6 +48,6 @@ def _query_ids(path: Path) -> list[str]:
         kind = format_of(path)
         if kind in ("qrels", "run", "letor"):
             return list(read(path, kind).queries)
-    from firstpage.text.queries import read_queries
+    from firstpage.search.queries import read_queries
 
     return list(read_queries(path).ids)

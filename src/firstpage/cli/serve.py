@@ -8,7 +8,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.errors import require_extras
+from firstpage.core.errors import require_extras
 
 
 @documented_command(

@@ -14,21 +14,21 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.options import CommandFunction
-from firstpage.errors import DataError, FirstpageError, require_extras
+from firstpage.core.errors import DataError, FirstpageError, require_extras
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
+    from firstpage.core.types import Progress
     from firstpage.data.dataset import Dataset
     from firstpage.data.formats.diversity import DiversityQrels
     from firstpage.data.formats.trec import Column, Qrels
     from firstpage.data.preferences.pairs import PreferencePairs
     from firstpage.data.shards.shards import Shards
-    from firstpage.measures.measure import Measure
-    from firstpage.rankers.model_files import Model
-    from firstpage.rankers.ranker import Ranker
-    from firstpage.types import Progress
-    from firstpage.web.store.connect import Store
+    from firstpage.evaluation.measures.measure import Measure
+    from firstpage.labeling.app.store.connect import Store
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.rankers.ranker import Ranker
 
 
 MAX_NAMES = 5  # file names listed in a note
@@ -228,7 +228,7 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
 def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
     from firstpage.data.preferences.pair_files import read_pairs
-    from firstpage.rankers.fit.pair_measures import (
+    from firstpage.learning.rankers.fit.pair_measures import (
         ACCURACY,
         DEFAULT_MEASURE,
         LOG_LOSS,
@@ -286,7 +286,7 @@ def read_truth(
         raise click.UsageError("give the ground truth: a data file, or --qrels.")
     if any(m.of_subtopics for m in measures):
         from firstpage.data.formats.diversity import read_diversity_qrels
-        from firstpage.measures.diversity import check_judgments
+        from firstpage.evaluation.measures.diversity import check_judgments
 
         if qrels is None or not of_run:
             raise click.UsageError("measures of diversity need --run, and --qrels with subtopics.")
@@ -301,7 +301,7 @@ def read_truth(
         return plain
     known: dict[str, Any] = {}
     if models:
-        from firstpage.rankers.model_files import read_model  # slow to import
+        from firstpage.learning.rankers.model_files import read_model  # slow to import
 
         known = options_of_models(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
@@ -364,8 +364,8 @@ def ranker_from_options(
     threads: int | None = None,
 ) -> Ranker:  # fmt: skip
     """Return the ranker that the command line describes, with its parameters checked."""
-    from firstpage.rankers.registry import ranker as ranker_by_name
-    from firstpage.registry import parse_call, parse_literal
+    from firstpage.core.registry import parse_call, parse_literal
+    from firstpage.learning.rankers.registry import ranker as ranker_by_name
 
     parameters: dict[str, Any] = {"seed": seed}
     if measure is not None:  # else the default of the ranker
@@ -416,7 +416,7 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
 
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
-    from firstpage.registry import imported
+    from firstpage.core.registry import imported
 
     options.search_current_folder()
     try:
@@ -445,7 +445,7 @@ def with_web(command: CommandFunction) -> CommandFunction:
 def open_store(location: str, create: bool = False) -> Iterator[Store]:
     """Open the store of a folder or database URL; a folder without one is an error by default."""
     check_web_packages()
-    from firstpage.web.store.connect import Store, holds_store
+    from firstpage.labeling.app.store.connect import Store, holds_store
 
     if not create and not holds_store(location):
         raise DataError(

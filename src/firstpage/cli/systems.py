@@ -13,7 +13,7 @@ import click
 from firstpage.cli import options, shared
 
 if TYPE_CHECKING:
-    from firstpage.measures.measure import Measure
+    from firstpage.evaluation.measures.measure import Measure
 
 STANDARD_INPUT = Path("-")
 TRUTH_ONCE = "with --run, give the ground truth once: a data file, or --qrels."
@@ -46,7 +46,7 @@ class RankingFiles:
 
         With --scores or --model, the only argument is the data file.
         """
-        from firstpage.measures.sources import expand_patterns
+        from firstpage.evaluation.measures.sources import expand_patterns
 
         data, positional = None, list(files)
         if scores or models:
@@ -104,7 +104,7 @@ class RankingFiles:
 
     def named(self, systems: Sequence[Any]) -> dict[str, Any]:
         """Return the rankings by name, given in the order scores, runs, models."""
-        from firstpage.measures.sources import unique_names
+        from firstpage.evaluation.measures.sources import unique_names
 
         files = [*self.scores, *self.runs, *self.models]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))

@@ -18,9 +18,9 @@ from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
     from firstpage.data.preferences.pairs import PreferencePairs
-    from firstpage.rankers.fit.progress import Step
-    from firstpage.rankers.ranker import Ranker
-    from firstpage.rankers.selection.tuning import Tuned
+    from firstpage.learning.rankers.fit.progress import Step
+    from firstpage.learning.rankers.ranker import Ranker
+    from firstpage.learning.rankers.selection.tuning import Tuned
 
 TRIAL_FORMATS = ("csv", "json")
 SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
@@ -174,7 +174,7 @@ def _check_usage(
 
 def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
     """Print how many queries have equal labels only: rankers that learn preferences skip them."""
-    from firstpage.rankers.sharded.shard import informative_queries
+    from firstpage.learning.rankers.sharded.shard import informative_queries
 
     skipped = len(data) - int(informative_queries(data).sum())
     if 0 < skipped < len(data) and ranker._needs_preferences:
@@ -223,8 +223,8 @@ def _tune(
     votes: PreferencePairs | None,
 ) -> Tuned:  # fmt: skip
     """Choose the parameters on validation data; print each trial if on a terminal."""
-    from firstpage.rankers.selection.tuning import Trial, tune
-    from firstpage.registry import parse_literal, split_arguments
+    from firstpage.core.registry import parse_literal, split_arguments
+    from firstpage.learning.rankers.selection.tuning import Trial, tune
 
     search: dict[str, list[Any]] = {}
     for item in grid:
@@ -296,7 +296,7 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
     if outputs.format_by_suffix(path, TRIAL_FORMATS, "--trials-to") == "json":
         outputs.write_text(json.dumps(rows, indent=1), path)
         return
-    from firstpage.table import Table
+    from firstpage.core.table import Table
 
     head = list(rows[0])
     outputs.write_text(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

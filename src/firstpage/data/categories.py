@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.errors import Advice, DataError, FirstpageWarning
-from firstpage.types import Array, Floats, Ints
+from firstpage.core.errors import Advice, DataError, FirstpageWarning
+from firstpage.core.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset

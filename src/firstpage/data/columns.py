@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError, FirstpageWarning
+from firstpage.core.types import Ints
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.identifiers import is_identifier
 from firstpage.data.shards.shards import Shards
-from firstpage.errors import Advice, DataError, FirstpageWarning
-from firstpage.types import Ints
 
 MAX_NAMES_SHOWN = 5  # in a message
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError, FirstpageWarning
 
 
 def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:

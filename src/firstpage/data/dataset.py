@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.table import Table
+from firstpage.core.tabular import Tabular
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.categories import (
     as_positions,
     check_categories,
@@ -27,10 +31,6 @@ from firstpage.data.groups import (
 )
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.table import Table
-from firstpage.tabular import Tabular
-from firstpage.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.hashing import hash_ids
+from firstpage.core.types import Array, Bools, Floats, Ints
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import duplicate_rows
-from firstpage.errors import DataError
-from firstpage.kernels.hashing import hash_ids
-from firstpage.types import Array, Bools, Floats, Ints
 
 BAR_WIDTH = 32  # characters of the longest bar
 BINS = 8

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Ints
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
-from firstpage.errors import DataError
-from firstpage.types import Ints
 
 # LETOR 4 and MSLR name their files train, vali and test; LETOR 3 trainingset and so on.
 SPLIT_NAMES = {

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.kernels import sorting as kernel
+from firstpage.core.kernels.selection import select_top
+from firstpage.core.types import AnyWords, Bools, Floats, Ints, Words
 from firstpage.data.ids import Ids, id_text, is_missing
-from firstpage.errors import DataError
-from firstpage.kernels import sorting as kernel
-from firstpage.kernels.selection import select_top
-from firstpage.types import AnyWords, Bools, Floats, Ints, Words
 
 FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels
 MAX_SHORT_WORDS = 1 << 16  # documents of a list; of more, words of 32 bits leave too few cells

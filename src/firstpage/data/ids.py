@@ -14,9 +14,9 @@ from typing import overload
 
 import numpy as np
 
-from firstpage.errors import DataError
-from firstpage.kernels.hashing import gather_bytes, hash_ids
-from firstpage.types import Array, Bytes, Ints, Words
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.hashing import gather_bytes, hash_ids
+from firstpage.core.types import Array, Bytes, Ints, Words
 
 BLANKS = " \t\n\r\x0b\x0c"
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError, location
+from firstpage.core.kernels.hashing import join_ids
+from firstpage.core.types import Bools, Floats, Ints
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.errors import Advice, DataError, location
-from firstpage.kernels.hashing import join_ids
-from firstpage.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset

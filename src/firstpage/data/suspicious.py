@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from firstpage.core.errors import FirstpageWarning
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import duplicate_rows
-from firstpage.errors import FirstpageWarning
 
 MIN_QUERIES_TO_WARN = 10  # fewer queries may well have one document each
 SINGLE_DOCUMENT_FRACTION = 0.9

@@ -16,11 +16,11 @@ from typing import Literal
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
-from firstpage.types import Array, Floats, Ints
 
 CALIBRATION_DOCS = 20_000  # drawn to set the thresholds of the grades
 LENGTHS = {  # distributions and their numbers of parameters

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.registry import lookup
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.categories import feature_name, listed_features
 from firstpage.data.dataset import Dataset
-from firstpage.errors import DataError
-from firstpage.registry import lookup
-from firstpage.types import Array, Floats, Ints
 
 BLOCK_ROWS = 1 << 16  # rows per step of fitting and scaling, for data larger than memory
 Per = Literal["query", "global"]

@@ -14,14 +14,14 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.hashing import STEP, random_words
+from firstpage.core.kernels.measures.binary import count_relevant
+from firstpage.core.kernels.selection import top_labels
+from firstpage.core.kernels.ties import order_ties_by_key
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.groups import check_offsets, group_rows, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
-from firstpage.errors import DataError
-from firstpage.kernels.hashing import STEP, random_words
-from firstpage.kernels.measures.binary import count_relevant
-from firstpage.kernels.selection import top_labels
-from firstpage.kernels.ties import order_ties_by_key
-from firstpage.types import Array, Floats, Ints
 
 MAX_K = 10**9
 MAX_PARTIAL_SORT = 64  # up to this depth the top labels are selected; beyond, all are sorted

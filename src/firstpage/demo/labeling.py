@@ -13,14 +13,14 @@ from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.output import Folder, StepPrinter
 from firstpage.demo.project import Grades, SimulatedAssessor
+from firstpage.labeling.app.analysis.figures import project_study
+from firstpage.labeling.app.analysis.truth import QueryTruth, truths
+from firstpage.labeling.app.app import LOCAL
+from firstpage.labeling.app.exports.make import export
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.statistics.study import Study
-from firstpage.text.index import Index
-from firstpage.web.analysis.figures import project_study
-from firstpage.web.analysis.truth import QueryTruth, truths
-from firstpage.web.app import LOCAL
-from firstpage.web.exports.make import export
-from firstpage.web.store.connect import Store
-from firstpage.web.store.projects import Project
+from firstpage.search.index import Index
 
 K = 5  # ranks of the first page
 DEPTH = 30  # candidates per question: all of them are judged

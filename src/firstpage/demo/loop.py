@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.core.errors import FirstpageError, FirstpageWarning
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import split_folds
 from firstpage.data.formats.registry import write
@@ -58,21 +59,20 @@ from firstpage.demo.rankings import (
 )
 from firstpage.demo.report import examples_text, render
 from firstpage.demo.sentences import DemoResults
-from firstpage.errors import FirstpageError, FirstpageWarning
-from firstpage.measures.compare import compare
-from firstpage.rankers.explain import explain
-from firstpage.report.rankers import explanation_text
-from firstpage.report.results import means_table
-from firstpage.text.documents import read_documents
-from firstpage.text.feature_choice import choose_features
-from firstpage.text.features import TextFeatures
-from firstpage.text.index import Index
-from firstpage.text.search import Searcher
-from firstpage.web.app import LOCAL
-from firstpage.web.security import ServeSettings
-from firstpage.web.serve import check_port, serve
-from firstpage.web.store.connect import Store
-from firstpage.web.store.projects import Project
+from firstpage.evaluation.comparison.compare import compare
+from firstpage.interop.report.rankers import explanation_text
+from firstpage.interop.report.results import means_table
+from firstpage.labeling.app.app import LOCAL
+from firstpage.labeling.app.security import ServeSettings
+from firstpage.labeling.app.serve import check_port, serve
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.projects import Project
+from firstpage.learning.rankers.explain import explain
+from firstpage.search.documents import read_documents
+from firstpage.search.feature_choice import choose_features
+from firstpage.search.features import TextFeatures
+from firstpage.search.index import Index
+from firstpage.search.searcher import Searcher
 
 HOST = "127.0.0.1"
 SEARCH_PORT_OFFSET = 10  # from the port of the labeling application

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.advisor import DCGComparison
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K
@@ -17,14 +16,15 @@ from firstpage.demo.rankings import (
     Runs,
     difference,
 )
-from firstpage.measures.compare import compare
-from firstpage.measures.comparison.comparison import Comparison, Difference
-from firstpage.measures.registry import measure
-from firstpage.text.index import Index
-from firstpage.web.analysis.figures import project_study
-from firstpage.web.analysis.measure import learned_measure
-from firstpage.web.exports.make import export
-from firstpage.web.store.connect import Store
+from firstpage.evaluation.comparison.compare import compare
+from firstpage.evaluation.comparison.comparison import Comparison, Difference
+from firstpage.evaluation.dcglearn.advisor import DCGComparison
+from firstpage.evaluation.measures.registry import measure
+from firstpage.labeling.app.analysis.figures import project_study
+from firstpage.labeling.app.analysis.measure import learned_measure
+from firstpage.labeling.app.exports.make import export
+from firstpage.labeling.app.store.connect import Store
+from firstpage.search.index import Index
 
 GUIDELINES = "Which of the two first pages would you rather see for this question?"
 

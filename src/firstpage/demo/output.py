@@ -20,10 +20,10 @@ from shlex import quote
 from textwrap import wrap
 from typing import Any
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Progress
 from firstpage.data.io.files import write_bytes
 from firstpage.data.io.json_files import JsonFormat, write_json
-from firstpage.errors import DataError
-from firstpage.types import Progress
 
 LINE_WIDTH = 96
 ProgressBar = Callable[[str], AbstractContextManager[Progress | None]]
@@ -221,8 +221,8 @@ def _check(path: Path) -> None:
 def _check_projects(path: Path) -> None:
     """Raise a DataError if there are judgments by people, or projects beside the demo's."""
     from firstpage.demo.project import SLUGS, human_judgments
-    from firstpage.web.store.connect import Store
-    from firstpage.web.store.projects import all_projects
+    from firstpage.labeling.app.store.connect import Store
+    from firstpage.labeling.app.store.projects import all_projects
 
     store = Store(path).prepare()
     try:

@@ -12,25 +12,25 @@ from zlib import crc32
 import numpy as np
 from sqlalchemy import event, func, select
 
+from firstpage.core.engine.threads import single_threaded_blas
+from firstpage.core.types import Progress
 from firstpage.data.preferences.utility import Utility
-from firstpage.engine.threads import single_threaded_blas
+from firstpage.labeling.app.app import LOCAL
+from firstpage.labeling.app.imports import bundle, texts
+from firstpage.labeling.app.imports.bundle import File, Sources
+from firstpage.labeling.app.machines import judge
+from firstpage.labeling.app.store import people, projects, tasks
+from firstpage.labeling.app.store.assigning import add_task
+from firstpage.labeling.app.store.connect import Store, Tx
+from firstpage.labeling.app.store.people import Person
+from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store.tables import adjudications
+from firstpage.labeling.app.store.tables import people as people_table
+from firstpage.labeling.app.store.tables import tasks as task_table
+from firstpage.labeling.app.store.texts import of_project
 from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText, QueryText
 from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
-from firstpage.text.index import Index
-from firstpage.types import Progress
-from firstpage.web.app import LOCAL
-from firstpage.web.imports import bundle, texts
-from firstpage.web.imports.bundle import File, Sources
-from firstpage.web.machines import judge
-from firstpage.web.store import people, projects, tasks
-from firstpage.web.store.assigning import add_task
-from firstpage.web.store.connect import Store, Tx
-from firstpage.web.store.people import Person
-from firstpage.web.store.projects import Project
-from firstpage.web.store.tables import adjudications
-from firstpage.web.store.tables import people as people_table
-from firstpage.web.store.tables import tasks as task_table
-from firstpage.web.store.texts import of_project
+from firstpage.search.index import Index
 
 Grades = Mapping[str, Mapping[str, float]]  # by question and document
 ASSESSOR_ERROR_SD = 0.5  # of the perceived relevance; the step between grades is 1

@@ -12,18 +12,18 @@ from statistics import NormalDist
 
 import numpy as np
 
-from firstpage.aggregation.aggregation import aggregate
+from firstpage.core.types import Progress
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import Fold
 from firstpage.data.formats.trec import Qrels, Run
-from firstpage.measures.compare import compare
-from firstpage.measures.comparison.comparison import Comparison, Difference
-from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.registry import ranker
-from firstpage.rankers.selection.cross_validation import cross_validate
-from firstpage.text.index import Index
-from firstpage.text.queries import Queries
-from firstpage.types import Progress
+from firstpage.evaluation.aggregation.aggregation import aggregate
+from firstpage.evaluation.comparison.compare import compare
+from firstpage.evaluation.comparison.comparison import Comparison, Difference
+from firstpage.learning.rankers.ranker import Ranker
+from firstpage.learning.rankers.registry import ranker
+from firstpage.learning.rankers.selection.cross_validation import cross_validate
+from firstpage.search.index import Index
+from firstpage.search.queries import Queries
 
 FOLDS = 5
 SEED = 0  # of the folds

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from firstpage import charts
+from firstpage.core import charts
+from firstpage.core.table import Table
 from firstpage.demo import sentences
 from firstpage.demo.labeling import DEPTH, K
 from firstpage.demo.output import FILES, INDEX, RUNS, Folder, command_line
@@ -18,11 +19,10 @@ from firstpage.demo.rankings import (
     first_pages,
 )
 from firstpage.demo.sentences import DemoResults
-from firstpage.rankers.explain import Explanation
-from firstpage.report.measure import utility_figures
-from firstpage.report.page import figure, page, paragraph
-from firstpage.report.results import differences_table, means_table
-from firstpage.table import Table
+from firstpage.interop.report.measure import utility_figures
+from firstpage.interop.report.page import figure, page, paragraph
+from firstpage.interop.report.results import differences_table, means_table
+from firstpage.learning.rankers.explain import Explanation
 
 MAX_GRADE = 3
 STYLE = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from firstpage.core.errors import require_extras
 from firstpage.demo.output import ProgressBar, no_progress
-from firstpage.errors import require_extras
 
 
 def run_demo(

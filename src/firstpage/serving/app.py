@@ -23,6 +23,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from firstpage.core.http.same_site import (
+    HEADERS,
+    WRONG_HOST,
+    allowed_hosts,
+    guest_cookie,
+    is_allowed_host,
+)
+from firstpage.core.http.static_files import CachedStaticFiles
 from firstpage.serving import metrics
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
@@ -47,14 +55,6 @@ from firstpage.serving.search_page import SearchPage, Visitor, read_page_query
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
-from firstpage.transport.same_site import (
-    HEADERS,
-    WRONG_HOST,
-    allowed_hosts,
-    guest_cookie,
-    is_allowed_host,
-)
-from firstpage.transport.static_files import CachedStaticFiles
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.rank_request import RankRequest, RawRequest, check_ids, short, unknown_notes
-from firstpage.types import Array, Floats, Ints
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 MAX_HEADER = 4096  # bytes; the header of a matrix usually has 120

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
+from firstpage.core.http.same_site import FORGED, equal_tokens, is_own_origin, network_name
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.search_page import (
@@ -22,7 +23,6 @@ from firstpage.serving.search_page import (
 )
 from firstpage.serving.searching import rank_text, texts_of
 from firstpage.serving.served_model import ServedModel
-from firstpage.transport.same_site import FORGED, equal_tokens, is_own_origin, network_name
 
 COOKIE = "firstpage_search"
 SESSION = re.compile(r"[A-Za-z0-9_-]{43}")

@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from firstpage.core.http.same_site import HEADERS
+from firstpage.core.http.server import url_host
 from firstpage.serving.markup import Child, Html, tag
 from firstpage.serving.metrics import Metrics
 from firstpage.serving.page_frame import document, facts, search_box
@@ -19,8 +21,6 @@ from firstpage.serving.ranking import JSON
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import MAX_ID, displayed
 from firstpage.serving.watched_model import WatchedModel, printable
-from firstpage.transport.same_site import HEADERS
-from firstpage.transport.server import url_host
 
 MAX_NAMED = 12  # features that the example request names; more are sent as a list
 HOST = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")

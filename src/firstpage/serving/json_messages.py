@@ -16,11 +16,11 @@ import numpy as np
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
+from firstpage.core.types import Floats
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import EXPECTED, RankRequest, RawRequest, short
-from firstpage.types import Floats
 
 Id = Annotated[str | int, Meta(description="A string or an integer.")]
 _EXPLAIN = Meta(description="Number of features in each explanation; true: 10; false: none.")

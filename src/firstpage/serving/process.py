@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.http.connections import ConnectionLimits
+from firstpage.core.http.server import listen, open_browser, server_for, url_host
 from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
 from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel, printable
-from firstpage.transport.connections import ConnectionLimits
-from firstpage.transport.server import listen, open_browser, server_for, url_host
 
 if TYPE_CHECKING:
     import uvicorn

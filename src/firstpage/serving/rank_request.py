@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from firstpage.core.types import Array, Ints
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.types import Array, Ints
 
 DEFAULT_TERMS = 10  # features per explanation if the request sets no number
 EXPECTED = {  # valid values of a field

@@ -9,16 +9,16 @@ from msgspec import UNSET, UnsetType
 from msgspec.json import encode
 from starlette.datastructures import Headers
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.data.groups import sort_groups
-from firstpage.errors import DataError
-from firstpage.rankers.finite_scores import LARGE
+from firstpage.learning.rankers.finite_scores import LARGE
 from firstpage.serving import binary_formats as binary
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import RankRequest, RawRequest, unknown_field
 from firstpage.serving.served_model import ServedModel
-from firstpage.types import Array, Floats, Ints
 
 JSON = "application/json"
 READERS = {JSON: messages.read_json, NPY: binary.read_npy, ARROW: binary.read_arrow}

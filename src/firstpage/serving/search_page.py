@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 from starlette.datastructures import QueryParams
 
+from firstpage.core.http.same_site import guest_csrf
 from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.markup import Child, Html, join, tag
@@ -29,7 +30,6 @@ from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
 from firstpage.serving.watched_model import WatchedModel, printable
-from firstpage.transport.same_site import guest_csrf
 
 MAX_DEPTH = 50  # documents per side
 REASONS = 6  # features that explain a score

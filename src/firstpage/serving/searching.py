@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats, Ints
 from firstpage.data.io.json_files import RepeatedKey, unique_keys
-from firstpage.errors import DataError
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
@@ -21,7 +22,6 @@ from firstpage.serving.ranking import JSON, EncodedAnswer, explain_scores, finit
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import Highlighter, MarkedText
-from firstpage.types import Floats, Ints
 
 FIELDS = tuple(messages.SearchMessage.__struct_fields__)
 WORDS = {"true": True, "false": False}

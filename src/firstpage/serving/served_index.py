@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.rankers.model_files import Model
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.types import Array, Floats, Ints
+from firstpage.learning.rankers.model_files import Model
+from firstpage.search.features import TextFeatures
+from firstpage.search.forward import Matcher, Query
+from firstpage.search.index import Index
+from firstpage.search.manifest import MANIFEST
+from firstpage.search.retrieval import BM25
+from firstpage.search.searcher import CANDIDATES
 from firstpage.serving.snippets import WordTerms, displayed
-from firstpage.text.features import TextFeatures
-from firstpage.text.forward import Matcher, Query
-from firstpage.text.index import Index
-from firstpage.text.manifest import MANIFEST
-from firstpage.text.retrieval import BM25
-from firstpage.text.search import CANDIDATES
-from firstpage.types import Array, Floats, Ints
 
 SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service
 SAMPLE_WORDS = 4  # of each of these searches

@@ -17,16 +17,16 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from firstpage.errors import DataError
-from firstpage.kernels.compiler.decorators import MAX_INTERPRETED
-from firstpage.rankers.finite_scores import probe_features, unusable
-from firstpage.rankers.model_files import Model, read_model
-from firstpage.scorers.scorer import Contributions
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.compiler.decorators import MAX_INTERPRETED
+from firstpage.core.types import Array, Floats, Ints
+from firstpage.learning.rankers.finite_scores import probe_features, unusable
+from firstpage.learning.rankers.model_files import Model, read_model
+from firstpage.learning.scorers.scorer import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import IndexSummary, ModelDescription
 from firstpage.serving.rank_request import CategoryCodes
 from firstpage.serving.served_index import ServedIndex
-from firstpage.types import Array, Floats, Ints
 
 log = logging.getLogger("firstpage.serving")
 FileStamp = tuple[int, int, int, int, int]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from firstpage.errors import DataError, FirstpageError
+from firstpage.core.errors import DataError, FirstpageError
+from firstpage.search.index import Index
 from firstpage.serving.json_messages import ModelSummary, ReloadReport
 from firstpage.serving.served_index import IndexSource, ServedIndex
 from firstpage.serving.served_model import FileStamp, ServedModel, file_stamp, load, sha256_of
-from firstpage.text.index import Index
 
 log = logging.getLogger("firstpage.serving")
 Stamps = tuple[FileStamp | None, FileStamp | None]

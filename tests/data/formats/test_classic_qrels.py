@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError, FirstpageWarning
+from firstpage.core.errors import DataError, FirstpageWarning
 
 EXPECTED = {"1": {"28": 1.0, "35": 1.0}, "2": {"1410": 1.0}}
 

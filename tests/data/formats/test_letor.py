@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.core.folders import cache_folder
 from firstpage.data.formats import letor, letor_reader, letor_writer
-from firstpage.folders import cache_folder
 from tests.patience import PATIENCE
 
 PLAIN = """\

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
+from firstpage.core.errors import DataError, FirstpageError
 from firstpage.data.formats.row_reader import (
     NO_LIMITS,
     ReadLimits,
@@ -18,7 +19,6 @@ from firstpage.data.formats.row_reader import (
     read_rows,
     separator_of,
 )
-from firstpage.errors import DataError, FirstpageError
 from firstpage.interop.read.judgments import read_quepid
 from firstpage.labeling.simulation.votes import read_votes
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.core.errors import DataError
 from firstpage.data.identifiers import is_identifier
-from firstpage.errors import DataError
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from firstpage.core.errors import DataError
 from firstpage.data.formats.row_reader import NO_LIMITS, ReadLimits
 from firstpage.data.formats.trec import read_uploaded_rows
-from firstpage.errors import DataError
 
 QRELS = "1 0 a 2\n1 0 b 0\n2 0 a 1\n"
 RUN = "1 Q0 b 1 0.9 tag\n1 Q0 a 2 0.5 tag\n2 Q0 a 1 -1e-3 tag\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from tests.patience import PATIENCE
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()

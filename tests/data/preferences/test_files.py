@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.core.errors import DataError
 from firstpage.data.preferences.files import write_json_lines
-from firstpage.errors import DataError
 
 
 def test_list_without_judged_documents_round_trips(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.core.errors import DataError
 from firstpage.data.preferences.utility import Utility, read_utility
-from firstpage.errors import DataError
 
 
 def test_standard_gains_and_discounts():

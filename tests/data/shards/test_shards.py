@@ -12,10 +12,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import firstpage as fp
+from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.concat import concat_datasets
 from firstpage.data.shards.shards import is_shard_folder
 from firstpage.data.shards.writer import letor_blocks
-from firstpage.errors import DataError, FirstpageWarning
 
 DATA = fp.Synthetic(queries=30, docs="uniform(3, 25)", features=6).dataset()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 DATA = fp.Synthetic(queries=30, docs=10, features=4).dataset()
 KILLED = """

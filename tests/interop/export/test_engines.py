@@ -12,7 +12,7 @@ import firstpage as fp
 from firstpage.interop.export.export import TARGETS
 from firstpage.interop.export.float32 import floor32, unscaled
 from firstpage.interop.export.solr import SOLR_EPSILON, lowered
-from firstpage.rankers.model_files import model_of
+from firstpage.learning.rankers.model_files import model_of
 from tests.interop.export.conftest import (
     NAMES,
     RANKERS,
@@ -104,8 +104,8 @@ def test_solr_scales_features_with_tiny_thresholds() -> None:
 
 
 def test_solr_rejects_thresholds_it_cannot_represent() -> None:
-    from firstpage.rankers.model_files import Model
-    from firstpage.scorers.stumps import StumpsScoring
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.scorers.stumps import StumpsScoring
 
     scoring = StumpsScoring.from_stumps(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
     model = Model("RankBoost", {}, scoring, None, None, {})
@@ -168,8 +168,8 @@ def test_special_characters_in_names_are_preserved() -> None:
 
 
 def test_empty_models_score_zero() -> None:
-    from firstpage.rankers.model_files import Model
-    from firstpage.scorers.stumps import StumpsScoring
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.scorers.stumps import StumpsScoring
 
     model = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
     X = dataset().X
@@ -226,14 +226,14 @@ def test_zeros_read_as_missing_are_exported(data: fp.Dataset, target: str) -> No
 
 
 def _trees(library: str = "lightgbm", **options: object):
-    from firstpage.scorers.trees import Trees
+    from firstpage.learning.scorers.trees import Trees
 
     return Trees(count=8, leaves=7, min_docs=5, library=library, options=options)
 
 
 def test_many_trees_cause_a_warning_about_rounding() -> None:
-    from firstpage.rankers.model_files import Model
-    from firstpage.scorers.stumps import StumpsScoring
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.scorers.stumps import StumpsScoring
 
     count = 201
     scoring = StumpsScoring.from_stumps(count, range(count), np.zeros(count), np.ones(count))
@@ -292,8 +292,8 @@ def test_extreme_float32_numbers(target: str, kind: str) -> None:
 
 
 def test_weights_out_of_the_float32_range_are_rejected() -> None:
-    from firstpage.rankers.model_files import Model
-    from firstpage.scorers.linear import LinearScoring
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.scorers.linear import LinearScoring
 
     for weight in (1e39, 1e-31):
         model = Model("ListNet", {}, LinearScoring(np.array([weight])), None, None, {})
@@ -322,8 +322,8 @@ def test_real_data(real_data: Path) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_stumps_of_any_magnitude(seed: int) -> None:
     """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbors."""
-    from firstpage.rankers.model_files import Model
-    from firstpage.scorers.stumps import StumpsScoring
+    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.scorers.stumps import StumpsScoring
 
     rng = np.random.default_rng(seed)
     low, high = sorted(rng.integers(-40, 39, 2)) if seed % 2 else (-12, 9)

@@ -13,9 +13,9 @@ import pytest
 
 import firstpage as fp
 from firstpage.interop.export.export import TARGETS
-from firstpage.rankers.model_files import Model
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.stumps import StumpsScoring
+from firstpage.learning.rankers.model_files import Model
+from firstpage.learning.scorers.linear import LinearScoring
+from firstpage.learning.scorers.stumps import StumpsScoring
 from tests.cli.conftest import run  # noqa: F401
 from tests.interop.export.conftest import NAMES, ranker
 from tests.interop.export.engines import ENGINES

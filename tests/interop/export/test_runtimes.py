@@ -14,10 +14,10 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.transforms import transform_from_dict
-from firstpage.rankers.model_files import Model, model_of
-from firstpage.scorers.forward import Architecture
-from firstpage.scorers.network_scoring import InputTransform, NetworkScoring
-from firstpage.scorers.stumps import StumpsScoring
+from firstpage.learning.rankers.model_files import Model, model_of
+from firstpage.learning.scorers.forward import Architecture
+from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring
+from firstpage.learning.scorers.stumps import StumpsScoring
 from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, predict, probe, ranker
 
 NORMALIZERS = [None, "minmax", "standard", "global minmax", "global standard"]

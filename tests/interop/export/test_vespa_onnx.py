@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.rankers.model_files import Model
+from firstpage.learning.rankers.model_files import Model
 from tests.interop.export.conftest import (
     NAMES,
     RANKERS,
@@ -145,7 +145,7 @@ def test_a_profile_named_default_does_not_inherit_itself(target: str) -> None:
 
 
 def test_models_in_memory_with_one_feature() -> None:
-    from firstpage.scorers.linear import LinearScoring
+    from firstpage.learning.scorers.linear import LinearScoring
 
     model = Model("ListNet", {}, LinearScoring(np.array([0.5]), -1.0), None, None, {})
     vespa = Vespa(fp.export(model, "vespa-onnx"))

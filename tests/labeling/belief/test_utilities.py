@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from scipy.stats import norm, rankdata
 from scipy.stats.qmc import MultivariateNormalQMC
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
 from firstpage.labeling.belief.utilities import (
     PRIOR_SDS,

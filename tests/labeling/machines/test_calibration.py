@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.machines.biases import length_bias, position_test
 from firstpage.labeling.machines.calibration import _beta_prior
 from firstpage.labeling.statistics.intervals import format_p

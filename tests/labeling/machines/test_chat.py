@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.assessors import DocumentText, InvalidReplyError, QueryText
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.client import ChatReply

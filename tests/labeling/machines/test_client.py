@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.assessors import DocumentText, InvalidReplyError
 from firstpage.labeling.machines import exchange
 from firstpage.labeling.machines.chat import Chat

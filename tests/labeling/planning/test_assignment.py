@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.planning.assignment import (
     Assignment,
     Task,

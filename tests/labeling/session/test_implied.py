@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
     Judgment,
     Setting,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
     InconsistentEventError,
     Judgment,

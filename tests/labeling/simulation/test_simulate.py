@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.simulation.simulate import (
     SimulatedQueries,
     _complete_labels,

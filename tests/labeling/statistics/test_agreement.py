@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 from sklearn.metrics import cohen_kappa_score
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.statistics.agreement import (
     Agreement,
     by_assessor,

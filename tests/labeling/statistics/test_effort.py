@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.statistics.effort import (
     Effort,
     SampleSummary,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.statistics.agreement import by_assessor, pair_answers, pair_overlaps
 from firstpage.labeling.statistics.agreement import total as all_of
 from firstpage.labeling.statistics.consistency import Triads, position_bias, triads

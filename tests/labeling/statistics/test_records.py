@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.statistics.records import (
     Record,
     counted_records,

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.table import Table
 from firstpage.labeling.statistics.agreement import Agreement, contrast, result_overlaps, total
 from firstpage.labeling.statistics.records import Record
 from firstpage.labeling.statistics.study import study
 from firstpage.papers.niu2012.labeling import Crowd
-from firstpage.table import Table
 from tests.labeling.statistics.simulated import simulated_results
 
 

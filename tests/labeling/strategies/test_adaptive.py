@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.adaptive import Adaptive, BeliefState, Refined
 from firstpage.labeling.strategies.sorting import Heap, HeapClosure

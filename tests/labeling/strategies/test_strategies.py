@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask
 from tests.labeling.reference import by_merit, heap_label, play

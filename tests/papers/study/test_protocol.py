@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from firstpage.core.registry import ParameterError
+from firstpage.learning.rankers.registry import ranker
 from firstpage.papers.study import page
 from firstpage.papers.study.registry import STUDIES, load_study
 from firstpage.papers.study.run import _schedule, estimate_cost, format_duration, run_study
 from firstpage.papers.study.study import Experiment, PaperEntry, RunPlan
-from firstpage.rankers.registry import ranker
-from firstpage.registry import ParameterError
 from tests.papers import example_study
 
 ENTRIES = [(name, entry) for name in STUDIES for entry in load_study(name).entries.values()]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from firstpage.core.registry import ParameterError
 from firstpage.papers.niu2012 import comparison
 from firstpage.papers.study.registry import (
     STUDIES,
@@ -18,7 +19,6 @@ from firstpage.papers.study.registry import (
     select_entries,
 )
 from firstpage.papers.zhou2013 import study as zhou_study
-from firstpage.registry import ParameterError
 
 DOCS = Path(__file__).parents[3] / "docs"
 HELD_EQUAL_OF_CLAIMS = {  # of claims that compare something else than their entry

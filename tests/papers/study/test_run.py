@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.errors import DataError, FirstpageError
+from firstpage.core.errors import DataError, FirstpageError
 from firstpage.papers.study import run
 from firstpage.papers.study.run import reproduce, run_study
 from firstpage.papers.study.study import Experiment, RunPlan

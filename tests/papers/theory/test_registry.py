@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.papers.cheng2014.theorems import CHECKS as CHENG2014
 from firstpage.papers.theory.checks import PAPERS, Evidence
 from firstpage.papers.theory.registry import CHECKS, check_theorems, run_checks, select_checks

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 from firstpage.papers.theory.spaces import (
     ProbabilitySpace,
     changes_top,

@@ -13,8 +13,8 @@ import pytest
 import uvicorn
 
 from firstpage.serving.app import Serving
+from tests.labeling.app.browser.conftest import MISSING, browser
 from tests.serving.texts import application
-from tests.web.browser.conftest import MISSING, browser
 
 __all__ = ["browser"]
 if MISSING is not None:

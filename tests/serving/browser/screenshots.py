@@ -11,10 +11,10 @@ from playwright.sync_api import sync_playwright
 
 import firstpage as fp
 from firstpage.data.formats.trec import Qrels
+from tests.labeling.app.browser.conftest import ARGS, CHROMIUM
+from tests.labeling.app.browser.screenshots import IMAGES, MOST, reduce_palette
 from tests.serving.browser.conftest import LivePage
 from tests.serving.texts import application
-from tests.web.browser.conftest import ARGS, CHROMIUM
-from tests.web.browser.screenshots import IMAGES, MOST, reduce_palette
 
 TEXTS = {
     "How to brew green tea": "Let the water cool to 70 or 80 degrees. Take a teaspoon of leaves "

@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.labeling.app.browser.axe import expect_accessible
 from tests.serving.browser.conftest import LivePage
 from tests.serving.texts import OVERRIDE, SCRIPT
-from tests.web.browser.axe import expect_accessible
 
 PHONE = {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True}
 

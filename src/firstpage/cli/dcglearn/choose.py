@@ -52,7 +52,7 @@ def command(
     if (measure is None) == (prefs is None):
         raise click.UsageError("give either --measure or --prefs.")
     from firstpage.data.preferences.files import rows_to_judge, write_json_lines
-    from firstpage.dcglearn.active import choose
+    from firstpage.evaluation.dcglearn.active import choose
 
     files = (qrels, runs, inputs.parse_grades(grades))
     pairs = inputs.read(pool, *files, pool=True)
@@ -85,8 +85,8 @@ def _learned(
         from firstpage.data.preferences.utility import read_utility
 
         return read_utility(measure), None
-    from firstpage.dcglearn.advisor import advice
-    from firstpage.dcglearn.learn import DCGLearn
+    from firstpage.evaluation.dcglearn.advisor import advice
+    from firstpage.evaluation.dcglearn.learn import DCGLearn
 
     assert prefs is not None
     preferences = inputs.read(prefs, *files)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, shared
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 if TYPE_CHECKING:
     from firstpage.data.preferences.files import PreferenceFiles

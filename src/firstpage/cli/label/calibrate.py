@@ -79,7 +79,7 @@ def _of_project(
     location: str, name: str | None, margin: float, machines: tuple[str, ...]
 ) -> list[MachineCalibration]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.web.analysis.machines import project_calibration
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.analysis.machines import project_calibration
+        from firstpage.labeling.app.store.projects import find_project
 
         return project_calibration(tx, find_project(tx, name), margin, machines)

@@ -13,8 +13,8 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.connect import Tx
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.store.connect import Tx
+    from firstpage.labeling.app.store.projects import Project
 
 FORMATS = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -87,10 +87,10 @@ def command(
     if index is not None and letor is not None:
         raise click.UsageError("features come from --index or from --letor; give one.")
     chosen = _format(content, format_, output)
-    from firstpage.web.exports.notes import notes
+    from firstpage.labeling.app.exports.notes import notes
 
     with open_store(project) as store, store.read() as tx:
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.store.projects import find_project
 
         exported = find_project(tx, name)
         if is_data:
@@ -112,8 +112,8 @@ def _write(
     from firstpage.data.formats.trec_writer import write_qrels
     from firstpage.data.ids import encode_text
     from firstpage.data.io.files import write_bytes
-    from firstpage.web.analysis.truth import truths
-    from firstpage.web.exports.make import export, qrels_of
+    from firstpage.labeling.app.analysis.truth import truths
+    from firstpage.labeling.app.exports.make import export, qrels_of
 
     chunks = export(tx, project, name, tool, partial)
     if name == "truth.qrels" and (judged := truths(tx, project, tool, partial)):
@@ -129,7 +129,7 @@ def _write_data(
 ) -> None:  # fmt: skip
     """Write features and labels together."""
     from firstpage.data.formats.registry import write
-    from firstpage.web.exports.data import dataset, feature_source
+    from firstpage.labeling.app.exports.data import dataset, feature_source
 
     source = feature_source(project, index, letor)
     options.only_with("features of an index", source.index is not None, "features")

@@ -17,9 +17,9 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.assigning import AssignmentPlan
-    from firstpage.web.store.connect import Tx
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.store.assigning import AssignmentPlan
+    from firstpage.labeling.app.store.connect import Tx
+    from firstpage.labeling.app.store.projects import Project
 
 
 @documented_command("add", "firstpage label add shop --assessor ada --assessor ben")
@@ -51,7 +51,7 @@ def add_command(
         for login in logins:
             check_text(option, login)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.store.projects import find_project
 
         changed = find_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
@@ -66,7 +66,7 @@ def add_command(
 
 def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentPlan | None:
     """Assign the open work; where nothing can be assigned, print a note that says why."""
-    from firstpage.web.store import people, texts
+    from firstpage.labeling.app.store import people, texts
 
     if project.state == "closed":
         note(f"the project {project.slug!r} is closed; open it again to assign its work.")
@@ -93,10 +93,10 @@ def link_command(project: str, login: str, url: str) -> None:
     invalidates earlier links; the audit log lists it.
     """
     check_text("LOGIN", login)
-    from firstpage.errors import DataError
+    from firstpage.core.errors import DataError
 
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store import invitations, people
+        from firstpage.labeling.app.store import invitations, people
 
         person = people.by_login(tx, login)
         if person is None or person.login == people.LOCAL:

@@ -13,9 +13,9 @@ from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.connect import Store
-    from firstpage.web.store.people import Person
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.store.connect import Store
+    from firstpage.labeling.app.store.people import Person
+    from firstpage.labeling.app.store.projects import Project
 
 EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 
@@ -67,7 +67,7 @@ def command(
         for key in keys:
             check_text(option, key)
     with open_store(project) as store:
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.store.projects import find_project
 
         with store.read() as tx:
             target = find_project(tx, name)
@@ -93,7 +93,7 @@ def _change(
     documents: tuple[str, ...], by: Person | None,
 ) -> None:  # fmt: skip
     """Archive, restore or delete; what is deleted is archived first."""
-    from firstpage.web.store import archive
+    from firstpage.labeling.app.store import archive
 
     restore, delete = action == "restore", action == "delete"
     if documents:
@@ -118,10 +118,10 @@ def _change(
 
 def _export(store: Store, project: Project, folder: Path) -> None:
     """Write the log, the truth and the pool of a project; files that exist are not replaced."""
+    from firstpage.core.errors import DataError
     from firstpage.data.ids import encode_text
     from firstpage.data.io.files import write_bytes
-    from firstpage.errors import DataError
-    from firstpage.web.exports.make import export
+    from firstpage.labeling.app.exports.make import export
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPORTS:

@@ -21,7 +21,7 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.store.projects import Project
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
 OPTIONS = (
@@ -96,7 +96,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         changes["options"] = {**changes.get("options", {}), **scales}
     if not changes:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.web.store.projects import find_project, fixed_settings
+            from firstpage.labeling.app.store.projects import find_project, fixed_settings
 
             shown = find_project(tx, name)
             print(_text(shown))
@@ -104,7 +104,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
                 note(f"{FIXED[part]} cannot change any more. {reason}")
         return
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store import projects, tasks
+        from firstpage.labeling.app.store import projects, tasks
 
         before = projects.find_project(tx, name)
         _check_tools(before, requested)
@@ -128,7 +128,7 @@ def _check_tools(project: Project, requested: dict[str, Any]) -> None:
 
 def _text(project: Project) -> str:
     """Return the settings of a project, one per line."""
-    from firstpage.table import Table
+    from firstpage.core.table import Table
 
     source = project.source or {}
     values: dict[str, Any] = {

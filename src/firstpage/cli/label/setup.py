@@ -14,12 +14,12 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.imports.bundle import Sources
-    from firstpage.web.imports.texts import ImportCounts
-    from firstpage.web.store.assigning import AssignmentPlan
-    from firstpage.web.store.connect import Tx
-    from firstpage.web.store.people import Person
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.imports.bundle import Sources
+    from firstpage.labeling.app.imports.texts import ImportCounts
+    from firstpage.labeling.app.store.assigning import AssignmentPlan
+    from firstpage.labeling.app.store.connect import Tx
+    from firstpage.labeling.app.store.people import Person
+    from firstpage.labeling.app.store.projects import Project
 
 MAX_GUIDELINES = 200_000  # characters
 SOURCE_FILES = {
@@ -61,7 +61,7 @@ def scale_options(command: Any) -> Any:
 
 def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the project's options for grades, aspects and reasons that were given."""
-    from firstpage.web.store.scales import parse_scale, parse_tags
+    from firstpage.labeling.app.store.scales import parse_scale, parse_tags
 
     parsers = {"grades": parse_scale, "aspects": parse_tags, "reasons": parse_tags}
     return {
@@ -174,8 +174,8 @@ def command(project: str, url: str, **settings: Any) -> None:
 
     PROJECT is a folder, which is created if absent, or a database URL.
     """
-    from firstpage.web.imports import bundle, texts
-    from firstpage.web.store import people, projects
+    from firstpage.labeling.app.imports import bundle, texts
+    from firstpage.labeling.app.store import people, projects
 
     _check_names(settings)
     _check_tools(settings)
@@ -253,7 +253,7 @@ def _check_tools(settings: dict[str, Any]) -> None:
 
 def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
     """Yield a line for each kind of input that was imported and will not be used."""
-    from firstpage.web.store import texts
+    from firstpage.labeling.app.store import texts
 
     gold_questions = texts.gold_questions_of(tx, project.id, "gold")
     if gold_questions and not project.setting.gold_rate:
@@ -311,8 +311,8 @@ def _check_names(settings: dict[str, Any]) -> None:
 
 def check_text(option: str, word: str) -> None:
     """Refuse a text that databases cannot store."""
-    from firstpage.errors import DataError
-    from firstpage.web.store.connect import storable
+    from firstpage.core.errors import DataError
+    from firstpage.labeling.app.store.connect import storable
 
     try:
         storable(word)
@@ -324,8 +324,8 @@ def read_guidelines(path: Path | None) -> str:
     """Return the text of a file; refuse what a database cannot store."""
     if path is None:
         return ""
+    from firstpage.core.errors import DataError
     from firstpage.data.io.files import read_all
-    from firstpage.errors import DataError
 
     data = read_all(path)
     try:
@@ -344,10 +344,10 @@ def read_guidelines(path: Path | None) -> str:
 
 
 def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
+    from firstpage.core.errors import DataError
     from firstpage.data.io.files import check_readable
-    from firstpage.errors import DataError
-    from firstpage.web.imports.bundle import File, Sources
-    from firstpage.web.imports.pictures import Pictures, from_folder
+    from firstpage.labeling.app.imports.bundle import File, Sources
+    from firstpage.labeling.app.imports.pictures import Pictures, from_folder
 
     def opened_file(path: Path) -> File:
         check_readable(path)
@@ -363,7 +363,7 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
         elif path is not None:
             opened[name] = opened_file(path)
     if settings["index"] is not None:
-        from firstpage.text.index import Index
+        from firstpage.search.index import Index
 
         opened["index"] = Index(settings["index"])
     images: Path | None = settings["images"]
@@ -381,15 +381,15 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
 
 def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the project's grades, worst first."""
-    from firstpage.web.store.options import read_options
-    from firstpage.web.store.scales import grade_names
+    from firstpage.labeling.app.store.options import read_options
+    from firstpage.labeling.app.store.scales import grade_names
 
     return grade_names(read_options(read_scales(settings)).grades)
 
 
 def _outcomes(settings: dict[str, Any]) -> tuple[int, ...]:
     """Return the outcomes of a comparison that the project offers."""
-    from firstpage.web.store.options import comparison_outcomes, read_options
+    from firstpage.labeling.app.store.options import comparison_outcomes, read_options
 
     tools = settings["tools"] or ("pairs",)
     return comparison_outcomes(read_options(_project_options(settings)), tools)
@@ -424,7 +424,7 @@ def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _lead(tx: Tx, login: str | None) -> Person | None:
     """Return the person who leads; the first person of a store becomes its administrator."""
-    from firstpage.web.store import people
+    from firstpage.labeling.app.store import people
 
     if login is None:
         return None
@@ -433,7 +433,7 @@ def _lead(tx: Tx, login: str | None) -> Person | None:
 
 def first_lead(tx: Tx, project: Project) -> Person | None:
     """Return the lead who joined first and has not left; None if there is none."""
-    from firstpage.web.store import people, projects
+    from firstpage.labeling.app.store import people, projects
 
     rows = projects.members(tx, project, "lead")
     return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
@@ -444,7 +444,7 @@ def add_people(
     by: Person | None = None,
 ) -> list[tuple[str, str]]:  # fmt: skip
     """Add people to a project; return (login, link to set a password) for those without one."""
-    from firstpage.web.store import invitations, people, projects
+    from firstpage.labeling.app.store import invitations, people, projects
 
     links: dict[str, str] = {}
     for role, logins in (("assessor", assessors), ("lead", leads)):
@@ -458,7 +458,7 @@ def add_people(
 
 def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     """Assign the work to the assessors, and open a project that is not open yet."""
-    from firstpage.web.store import assigning, projects
+    from firstpage.labeling.app.store import assigning, projects
 
     plan = assigning.assign_tasks(tx, project, by)
     if project.state == "draft":

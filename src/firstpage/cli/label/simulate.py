@@ -14,10 +14,10 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
+    from firstpage.core.table import Table
+    from firstpage.core.types import Progress
     from firstpage.labeling.simulation.simulate import Simulation
     from firstpage.labeling.simulation.votes import Votes
-    from firstpage.table import Table
-    from firstpage.types import Progress
 
 DEFAULT_RUNS, DEFAULT_RUNS_PER_QUERY = 2000, 30
 PRIOR_KEYS = ("prior_ndcg", "prior_ndcg_complete")
@@ -108,7 +108,7 @@ def command(
     else:
         print(_table(results, recorded).text())
     if html is not None:
-        from firstpage.report.labeling import simulation_page
+        from firstpage.labeling.report import simulation_page
 
         outputs.write_text(simulation_page(results, _table(results, recorded)), html)
 
@@ -154,7 +154,7 @@ def _to_dict(results: list[BudgetResult]) -> dict[str, Any]:
 
 
 def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
-    from firstpage.table import Table
+    from firstpage.core.table import Table
 
     k = results[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]

@@ -62,7 +62,7 @@ def command(
             record["questions"] = questions["all"]
         outputs.write_text(json.dumps(record, indent=2), output)
     elif kind == "html":
-        from firstpage.report.labeling import study_page
+        from firstpage.labeling.report import study_page
 
         outputs.write_text(study_page(project or str(records), study, profiles), output)
     else:
@@ -73,8 +73,8 @@ def command(
 
 def _questions(location: str, name: str | None) -> dict[str, Any]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.web.analysis.figures import questions
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.analysis.figures import questions
+        from firstpage.labeling.app.store.projects import find_project
 
         return questions(tx, find_project(tx, name))
 
@@ -96,8 +96,8 @@ def _question_note(counts: dict[str, Any]) -> str:
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.web.analysis.figures import project_study, skipped_questions
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.analysis.figures import project_study, skipped_questions
+        from firstpage.labeling.app.store.projects import find_project
 
         project = find_project(tx, name)
         skipped = skipped_questions(tx, project)

@@ -11,7 +11,7 @@ from firstpage.cli.label.setup import check_text
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.tokens import ApiToken
+    from firstpage.labeling.app.store.tokens import ApiToken
 
 
 @documented_command(
@@ -40,7 +40,7 @@ def command(
     TOKEN` and may then do what the person may, within the scope: read, judge (also answer their
     questions) or lead (also change what they lead).  A token is printed once and stored hashed.
     """
-    from firstpage.errors import DataError
+    from firstpage.core.errors import DataError
 
     if (name is None) != (login is None) or (name is not None and revoke is not None):
         raise click.UsageError("give --create with --login, or --revoke, or neither to list.")
@@ -48,12 +48,12 @@ def command(
         check_text(option, text or "")
     if name is None and revoke is None:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.web.store import tokens
+            from firstpage.labeling.app.store import tokens
 
             print(_text(tokens.listed(tx)))
         return
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store import people, tokens
+        from firstpage.labeling.app.store import people, tokens
 
         if revoke is not None:
             if not tokens.revoke(tx, revoke, None):
@@ -69,7 +69,7 @@ def command(
 
 def _text(rows: list[ApiToken]) -> str:
     """Return a table of tokens."""
-    from firstpage.table import Table
+    from firstpage.core.table import Table
 
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [

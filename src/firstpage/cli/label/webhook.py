@@ -11,8 +11,8 @@ from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.web.store.connect import Tx
-    from firstpage.web.store.projects import Project
+    from firstpage.labeling.app.store.connect import Tx
+    from firstpage.labeling.app.store.projects import Project
 
 
 @documented_command(
@@ -39,7 +39,7 @@ def command(
     `firstpage label serve` posts a JSON message to the address, signed with the secret that is
     printed once.
     """
-    from firstpage.errors import DataError
+    from firstpage.core.errors import DataError
 
     if url is not None and remove:
         raise click.UsageError("give --url or --remove.")
@@ -48,17 +48,17 @@ def command(
     check_text("--url", url or "")
     if url is None and not remove:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.web.store.projects import find_project
+            from firstpage.labeling.app.store.projects import find_project
 
             print(_text(tx, find_project(tx, name)))
         return
     if url is not None:
-        from firstpage.web.webhooks import check_public
+        from firstpage.labeling.app.webhooks import check_public
 
         check_public(url, private_webhooks)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.web.store import webhooks
-        from firstpage.web.store.projects import find_project
+        from firstpage.labeling.app.store import webhooks
+        from firstpage.labeling.app.store.projects import find_project
 
         chosen = find_project(tx, name)
         lead = first_lead(tx, chosen)
@@ -70,8 +70,8 @@ def command(
 
 def _text(tx: Tx, project: Project) -> str:
     """Return the address and the last messages."""
-    from firstpage.table import Table
-    from firstpage.web.store import webhooks
+    from firstpage.core.table import Table
+    from firstpage.labeling.app.store import webhooks
 
     hook = webhooks.find(tx, project.id)
     if hook is None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.core.errors import DataError, location
+from firstpage.core.types import Floats, Ints
 from firstpage.data.formats.trec import Qrels
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all
-from firstpage.errors import DataError, location
-from firstpage.types import Floats, Ints
 
 PLAIN_ITERATIONS = ({"0"}, {"Q0"}, {"1"})  # what the second field of plain judgments contains
 Judgment = tuple[str, str, str, float]  # query, subtopic, document, grade

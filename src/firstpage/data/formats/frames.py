@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 from firstpage.data.formats.tables import LABEL_COLUMNS
-from firstpage.errors import DataError
-from firstpage.types import Floats
 
 # The first name that a frame has wins: PyTerrier's frames have `qid` beside the text `query`, and
 # `docno` beside an internal `docid`.

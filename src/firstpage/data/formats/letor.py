@@ -18,6 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning, location
+from firstpage.core.folders import atomic_replace, cache_folder
+from firstpage.core.kernels.parsing import letor as kernel
+from firstpage.core.kernels.parsing.numbers import fallback_number, powers
+from firstpage.core.types import Array, Bytes, Floats, Progress
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.float_types import float_type
 from firstpage.data.formats.letor_reader import LetorReader
@@ -26,11 +31,6 @@ from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all, write_bytes
 from firstpage.data.io.json_files import json_digest
 from firstpage.data.suspicious import data_warnings, warn_about
-from firstpage.errors import DataError, FirstpageWarning, location
-from firstpage.folders import atomic_replace, cache_folder
-from firstpage.kernels.parsing import letor as kernel
-from firstpage.kernels.parsing.numbers import fallback_number, powers
-from firstpage.types import Array, Bytes, Floats, Progress
 
 MIN_CACHED_BYTES = 1 << 20  # smaller files are not worth a cache entry
 CACHE_FORMAT = 6

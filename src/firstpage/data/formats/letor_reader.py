@@ -11,6 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError, FirstpageWarning, location
+from firstpage.core.kernels.parsing import letor as kernel
+from firstpage.core.kernels.parsing.numbers import fallback_number, powers
+from firstpage.core.types import Array, Bytes, Ints, Progress
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
 from firstpage.data.formats.float_types import FLOAT64_COMMAND
@@ -18,10 +22,6 @@ from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes
 from firstpage.data.suspicious import warn_about
-from firstpage.errors import Advice, DataError, FirstpageWarning, location
-from firstpage.kernels.parsing import letor as kernel
-from firstpage.kernels.parsing.numbers import fallback_number, powers
-from firstpage.types import Array, Bytes, Ints, Progress
 
 CHUNK_BYTES = 1 << 20
 MIN_LINES_TO_COMPARE = 3  # what fewer lines have in common may be a coincidence

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.kernels import formatting
+from firstpage.core.types import Bytes, Ints, Words
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids, encode_text
-from firstpage.errors import DataError
-from firstpage.kernels import formatting
-from firstpage.types import Bytes, Ints, Words
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Features

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firstpage.core.errors import DataError, location
+from firstpage.core.table import unescape_formula
 from firstpage.data.formats.frames import QUERY_NAMES, find_column, is_frame
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.formats.tables import import_polars
 from firstpage.data.io.files import read_all, suffix_of
-from firstpage.errors import DataError, location
-from firstpage.table import unescape_formula
 
 COLUMN_TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 JSON_LINES = (".jsonl", ".ndjson")

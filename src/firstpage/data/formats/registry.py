@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from firstpage.core.errors import Advice, DataError, FirstpageWarning
+from firstpage.core.kernels.parsing.numbers import fallback_number
+from firstpage.core.types import Progress
 from firstpage.data.categories import without_codes
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
@@ -22,9 +25,6 @@ from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run
 from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.data.formats.truth_file import read_truth
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
-from firstpage.errors import Advice, DataError, FirstpageWarning
-from firstpage.kernels.parsing.numbers import fallback_number
-from firstpage.types import Progress
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz", "truth")
 TRUTH_SUFFIXES = (".jsonl", ".ndjson")

@@ -19,9 +19,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from firstpage.core.errors import DataError, location, missing_dependency
 from firstpage.data.io.files import open_bytes, suffix_of
 from firstpage.data.io.json_files import RepeatedKey, unique_keys
-from firstpage.errors import DataError, location, missing_dependency
 
 LocatedRow = tuple[str, Mapping[str, Any]]  # location (file:line), values by column
 

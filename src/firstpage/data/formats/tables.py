@@ -24,6 +24,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError, FirstpageWarning, missing_dependency
 from firstpage.data.categories import (
     category_text,
     check_count,
@@ -45,7 +46,6 @@ from firstpage.data.io.files import (
     write_bytes,
 )
 from firstpage.data.suspicious import data_warnings, warn_about
-from firstpage.errors import Advice, DataError, FirstpageWarning, missing_dependency
 
 LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
 QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")

@@ -19,6 +19,10 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning, location
+from firstpage.core.kernels.parsing import trec as kernel
+from firstpage.core.kernels.parsing.numbers import fallback_number, powers
+from firstpage.core.types import Bytes, Floats, Ints
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
@@ -36,10 +40,6 @@ from firstpage.data.formats.trec_tabs import hide_blanks, split_fields
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, decompressed, read_all
-from firstpage.errors import DataError, FirstpageWarning, location
-from firstpage.kernels.parsing import trec as kernel
-from firstpage.kernels.parsing.numbers import fallback_number, powers
-from firstpage.types import Bytes, Floats, Ints
 
 STANDARD_INPUT = "-"
 RANKS = "{source}: lines of three fields are read as query, document and rank (MS MARCO)."

@@ -8,6 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from firstpage.core.docstrings import inherit_sections
+from firstpage.core.errors import DataError
+from firstpage.core.types import Bools, Floats, Ints
 from firstpage.data.formats.frames import (
     DOCUMENT_NAMES,
     QUERY_NAMES,
@@ -24,9 +27,6 @@ from firstpage.data.groups import (
     query_rows,
 )
 from firstpage.data.ids import Ids, is_missing
-from firstpage.docstrings import inherit_sections
-from firstpage.errors import DataError
-from firstpage.types import Bools, Floats, Ints
 
 LINE_FEED = 10
 MAX_ID_BYTES = 4096  # of the fields before the document in a line

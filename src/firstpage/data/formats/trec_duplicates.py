@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.formats.trec_columns import Run
 from firstpage.data.groups import duplicate_rows
-from firstpage.errors import DataError, FirstpageWarning
 
 Duplicates = Literal["refuse", "first", "best"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.kernels.formatting import find_separator
+from firstpage.core.types import Bytes
 from firstpage.data.groups import duplicate_rows
 from firstpage.data.ids import BLANKS
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.kernels.formatting import find_separator
-from firstpage.types import Bytes
 
 if TYPE_CHECKING:
     from firstpage.data.formats.trec import Column

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firstpage.core.errors import DataError
 from firstpage.data.io.files import read_all, write_bytes
-from firstpage.errors import DataError
 
 
 class RepeatedKey(DataError):

@@ -25,6 +25,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.formats.trec import Column
 from firstpage.data.groups import sort_groups
@@ -35,7 +36,6 @@ from firstpage.data.io.files import (
     write_bytes,
 )
 from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
-from firstpage.errors import Advice, DataError
 
 OUTCOME_WORDS = {
     "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from firstpage.core.errors import DataError, location
+from firstpage.core.table import csv_line, unescape_formula
 from firstpage.data.formats.row_reader import read_file_cells, read_file_rows
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes
 from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.data.preferences.preferences import MAX_WEIGHT
-from firstpage.errors import DataError, location
-from firstpage.table import csv_line, unescape_formula
 
 COLUMNS = {
     "query": ("topic", "query", "qid"),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Bools, Floats, Ints
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.joins import Documents, join_documents, match_queries
 from firstpage.data.preferences.preferences import MAX_WEIGHT
 from firstpage.data.truth import Truth
-from firstpage.errors import DataError
-from firstpage.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from firstpage.core.errors import Advice, DataError
+from firstpage.core.types import Array, Bools, Floats, Ints
 from firstpage.data.ids import Ids
-from firstpage.errors import Advice, DataError
-from firstpage.types import Array, Bools, Floats, Ints
 
 Levels = NDArray[np.int8]
 Unjudged = Literal["worst", "condense", "refuse"]

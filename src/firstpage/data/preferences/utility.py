@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
-from firstpage.errors import DataError
-from firstpage.types import Floats
 
 MEASURE_FORMAT = JsonFormat("firstpage-measure", 1, "measure")
 MAX_EXP_LABEL = 1000  # 2^label - 1 is still finite

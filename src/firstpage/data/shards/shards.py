@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.types import Array, Words
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
@@ -30,8 +32,6 @@ from firstpage.data.formats.registry import SUFFIXES, read
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import suffix_of
 from firstpage.data.io.json_files import JsonFormat, json_digest
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.types import Array, Words
 
 LOAD_SHARDS = "load them with shards.dataset() (firstpage convert)"
 DAMAGED = "incomplete or damaged; write the shards again."

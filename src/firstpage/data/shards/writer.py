@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.folders import atomic_replace
+from firstpage.core.types import Progress
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import check_equal_names, concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
@@ -31,9 +34,6 @@ from firstpage.data.shards.shards import (
     read_shards,
     warn_about_widths,
 )
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.folders import atomic_replace
-from firstpage.types import Progress
 
 NO_RECIPE = (
     "{}: shards do not store how the features were computed, so a model trained on them cannot "

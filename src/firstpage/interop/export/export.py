@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from firstpage.core.errors import Advice, DataError
+from firstpage.core.registry import lookup
 from firstpage.data.io.files import write_bytes
-from firstpage.errors import Advice, DataError
 from firstpage.interop.export import elastic, runtimes, solr, vespa
 from firstpage.interop.export.export_model import (
     ExportFiles,
@@ -21,11 +22,10 @@ from firstpage.interop.export.export_model import (
     is_constant,
     select_stage,
 )
-from firstpage.rankers.model_files import Model, model_of, read_model
-from firstpage.registry import lookup
+from firstpage.learning.rankers.model_files import Model, model_of, read_model
 
 if TYPE_CHECKING:
-    from firstpage.rankers.ranker import Ranker
+    from firstpage.learning.rankers.ranker import Ranker
 
 PLACEHOLDER = "FILL_IN"
 README = "README.md"

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.core.errors import Advice, DataError, location
+from firstpage.core.types import Floats, Ints
 from firstpage.data.categories import Categories
 from firstpage.data.io.files import read_all
 from firstpage.data.transforms import Transform
-from firstpage.errors import Advice, DataError, location
 from firstpage.interop.export.float32 import forest32, unscaled
-from firstpage.rankers.finite_scores import check_probes
-from firstpage.rankers.model_files import Model
-from firstpage.scorers.forest import MAX_TREE_DEPTH, Forest
-from firstpage.scorers.network_scoring import NetworkScoring
-from firstpage.scorers.scorer import JsonObject, Scoring
-from firstpage.types import Floats, Ints
+from firstpage.learning.rankers.finite_scores import check_probes
+from firstpage.learning.rankers.model_files import Model
+from firstpage.learning.scorers.forest import MAX_TREE_DEPTH, Forest
+from firstpage.learning.scorers.network_scoring import NetworkScoring
+from firstpage.learning.scorers.scorer import JsonObject, Scoring
 
 CONSTANT = "constant"  # the name of a feature that is always 1
 FeatureSource = str | os.PathLike[str] | Sequence[object] | None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.errors import DataError, FirstpageWarning
-from firstpage.scorers.forest import Forest, Tree
-from firstpage.types import Array, Floats, Ints
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.types import Array, Floats, Ints
+from firstpage.learning.scorers.forest import Forest, Tree
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

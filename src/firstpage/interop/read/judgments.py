@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.table import unescape_formula
 from firstpage.data.formats.trec import Qrels
 from firstpage.data.io.files import suffix_of
-from firstpage.errors import DataError, FirstpageWarning
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
-from firstpage.table import unescape_formula
 
 RATING_COLUMNS = {
     "query": ("query", "query_text", "query text"),

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from firstpage.core.errors import DataError, location
 from firstpage.data.io.files import read_all
-from firstpage.errors import DataError, location
-from firstpage.rankers.model_files import Model
-from firstpage.scorers.forest import MAX_TREE_DEPTH, Node, Tree, lightgbm_text
-from firstpage.scorers.linear import LinearScoring
-from firstpage.scorers.scorer import Scoring
-from firstpage.scorers.tree_scoring import TreesScoring
+from firstpage.learning.rankers.model_files import Model
+from firstpage.learning.scorers.forest import MAX_TREE_DEPTH, Node, Tree, lightgbm_text
+from firstpage.learning.scorers.linear import LinearScoring
+from firstpage.learning.scorers.scorer import Scoring
+from firstpage.learning.scorers.tree_scoring import TreesScoring
 
 LINEAR, TREES = ("Coordinate Ascent", "Linear Regression"), ("LambdaMART", "MART")
 MAX_FEATURES = 1_000_000

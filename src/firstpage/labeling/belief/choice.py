@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.belief.utilities import Utilities, information
-from firstpage.types import Floats, Ints
 
 Pair = tuple[int, int]
 ORDER_WEIGHT = 1.0  # a greater weight finds the order sooner and the set later

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.belief.utilities import MAX_JOINT, Answers, Utilities, fit, moments
-from firstpage.types import Floats, Ints
 
 SWEEPS = 8  # of messages; more change the third digit
 MIN_PRECISION = 1e-9

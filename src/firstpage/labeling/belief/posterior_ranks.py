@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.belief.factorized import fit_many
 from firstpage.labeling.belief.utilities import Utilities, prior
 from firstpage.labeling.strategies.strategy import (
@@ -21,7 +22,6 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
 )
 from firstpage.labeling.strategies.ties import top_k_of
-from firstpage.types import Floats, Ints
 
 SAMPLES = 2000  # a probability then has a standard error of about .01
 STOPPING_SAMPLES = 400  # of the stopping rule, which is evaluated after every answer

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.labeling.statistics.consistency import sign_test
 from firstpage.labeling.statistics.intervals import (
     Interval,
@@ -15,7 +16,6 @@ from firstpage.labeling.statistics.intervals import (
     bootstrap,
     format_p,
 )
-from firstpage.types import Floats
 
 Orders = Mapping[tuple[str, str, str], tuple[int, int]]
 """By (query, left, right): the answer, and the answer to the swapped pair, both about `left`."""

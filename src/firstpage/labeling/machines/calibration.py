@@ -15,7 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.table import Table
+from firstpage.core.types import Floats
+from firstpage.evaluation.comparison.bounded_mean import BoundedSample
 from firstpage.labeling.machines.biases import (
     Lengths,
     Orders,
@@ -34,9 +37,6 @@ from firstpage.labeling.statistics.intervals import (
     nan_to_none,
 )
 from firstpage.labeling.statistics.records import Record, counted_records
-from firstpage.measures.comparison.bounded_mean import BoundedSample
-from firstpage.table import Table
-from firstpage.types import Floats
 
 Trust = Literal["trusted", "not trusted", "undecided"]
 Need = Literal["machine", "people", "not checked"]

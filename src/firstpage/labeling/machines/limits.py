@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
 
 MINUTE = 60.0
 

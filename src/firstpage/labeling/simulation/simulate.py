@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats, Ints, Progress
+from firstpage.evaluation.measures.evaluate import evaluate
 from firstpage.labeling.session.estimate import provisional_top_k
 from firstpage.labeling.strategies import registry
 from firstpage.labeling.strategies.exhaustive import GRADES
@@ -21,8 +23,6 @@ from firstpage.labeling.strategies.strategy import (
     TopK,
     TopKTask,
 )
-from firstpage.measures.evaluate import evaluate
-from firstpage.types import Floats, Ints, Progress
 
 if TYPE_CHECKING:
     from firstpage.labeling.simulation.votes import Votes

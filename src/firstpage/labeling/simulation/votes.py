@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 from firstpage.data.preferences.pair_files import read_vote_rows
-from firstpage.errors import DataError
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
-from firstpage.types import Floats
 
 Responder = Callable[[Question], Answer]
 

@@ -17,9 +17,9 @@ from math import exp
 
 import numpy as np
 
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.belief.posterior_ranks import weighted_median
 from firstpage.labeling.belief.utilities import Utilities, moments
-from firstpage.types import Floats, Ints
 
 UNIFORM_VOTES = 1.0  # weight of the prior, in which every grade is as probable as any other
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.statistics.intervals import (
     Interval,
     bootstrap,
@@ -24,7 +25,6 @@ from firstpage.labeling.statistics.intervals import (
 )
 from firstpage.labeling.statistics.records import Labels, Record, Results, counted_records
 from firstpage.labeling.statistics.relations import common_documents, relations
-from firstpage.types import Floats, Ints
 
 SIGNS = ("A≻B", "A∼B", "A≺B")
 LINEAR_WEIGHTS = 1 - np.abs(np.subtract.outer(np.arange(3), np.arange(3))) / 2

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.measures import significance
-from firstpage.types import Floats
+from firstpage.core.types import Floats
+from firstpage.evaluation.measures import significance
 
 
 @dataclass(frozen=True)

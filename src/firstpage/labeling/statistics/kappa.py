@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.types import Array, Floats, Ints
 from firstpage.labeling.statistics.intervals import Interval, bootstrap
 from firstpage.labeling.statistics.records import Labels, Results
 from firstpage.labeling.statistics.relations import common_documents, relations
-from firstpage.types import Array, Floats, Ints
 
 Metric = Literal["nominal", "ordinal", "interval"]
 MAX_VALUES = 200  # distinct values, since the coincidences of values are stored per unit

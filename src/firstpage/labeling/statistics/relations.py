@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.statistics.records import Labels
-from firstpage.types import Floats, Ints
 
 
 def top_labels(top: Sequence[str], documents: Sequence[str], k: int | None = None) -> Labels:

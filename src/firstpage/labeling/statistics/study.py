@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from firstpage.core.table import Table
 from firstpage.labeling.statistics.agreement import (
     SIGNS,
     STATISTICS,
@@ -33,7 +34,6 @@ from firstpage.labeling.statistics.effort import Effort, effort_by
 from firstpage.labeling.statistics.intervals import Interval, format_p, format_value
 from firstpage.labeling.statistics.kappa import fleiss_kappa, krippendorff_alpha, relation_ratings
 from firstpage.labeling.statistics.records import Record, Results
-from firstpage.table import Table
 
 METHODS = {"pairs": "top-k labeling", "grades": "graded", "lists": "lists"}
 

@@ -13,7 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.registry import check_number
+from firstpage.core.types import Floats, Ints
 from firstpage.labeling.belief.choice import Pair, next_pair
 from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
 from firstpage.labeling.belief.utilities import PRIOR_CORRELATION, BeliefEnsemble, Utilities
@@ -28,8 +30,6 @@ from firstpage.labeling.strategies.strategy import (
     TopKTask,
 )
 from firstpage.labeling.strategies.ties import last_outcomes, top_k_of
-from firstpage.registry import check_number
-from firstpage.types import Floats, Ints
 
 BUDGET_FACTOR = 1.5  # default budget, relative to a knockout with answers that never err
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.registry import Registry
 from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.exhaustive import EveryPair, FiveGrade
 from firstpage.labeling.strategies.sorting import (
@@ -17,7 +18,6 @@ from firstpage.labeling.strategies.sorting import (
     Tournament,
 )
 from firstpage.labeling.strategies.strategy import Strategy
-from firstpage.registry import Registry
 
 STRATEGIES: dict[str, type[Any]] = {
     "adaptive": Adaptive,

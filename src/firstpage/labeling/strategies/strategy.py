@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.errors import DataError
-from firstpage.types import Floats
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 
 
 @dataclass(frozen=True, slots=True)

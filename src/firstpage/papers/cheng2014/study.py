@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.papers.cheng2014 import training
 from firstpage.papers.cheng2014.training import (
     COSTS,
@@ -35,7 +36,6 @@ from firstpage.papers.study.study import (
     Row,
     TableLayout,
 )
-from firstpage.types import Floats
 
 MEASURES = tuple(m for target in TARGETS.values() for m in target.measures)
 PAPER_DATASETS = ("OHSUMED", "TD2003", "TD2004")
@@ -501,5 +501,5 @@ CHENG2014 = PaperStudy(
     "cheng2014",
     "Cheng, Sun, Xie: TopRank: A Novel Top-k Ranking Method Based on Rank Aggregation (2014)",
     {entry.name: entry for entry in _entries()},
-    ("firstpage.papers.cheng2014.training", "firstpage.aggregation", *MODULES),
+    ("firstpage.papers.cheng2014.training", "firstpage.evaluation.aggregation", *MODULES),
 )

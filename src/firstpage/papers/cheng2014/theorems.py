@@ -17,12 +17,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from firstpage.core.types import Array, Floats
 from firstpage.data.truth import Truth
-from firstpage.losses.pairwise import PairwiseHinge
+from firstpage.learning.losses.pairwise import PairwiseHinge
+from firstpage.learning.rankers.svm import RankSVM
+from firstpage.learning.solvers.cutting_plane.one_slack import CuttingPlane, Planes
 from firstpage.papers.theory.checks import Check, Evidence
-from firstpage.rankers.svm import RankSVM
-from firstpage.solvers.cutting_plane.one_slack import CuttingPlane, Planes
-from firstpage.types import Array, Floats
 
 LOSS = PairwiseHinge(average=True)
 EPSILONS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)

@@ -21,16 +21,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.data.dataset import Dataset
 from firstpage.data.synthetic import Synthetic
 from firstpage.data.truth import Truth
-from firstpage.measures.evaluate import evaluate
+from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.learning.rankers.methods import create_ranker
+from firstpage.learning.rankers.ranker import Ranker
+from firstpage.learning.rankers.selection.tuning import tune
 from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.study import Row
-from firstpage.rankers.methods import create_ranker
-from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.selection.tuning import tune
-from firstpage.types import Floats
 
 MEASURES = ("NDCG@5", "NDCG@10")
 FULL = "full"

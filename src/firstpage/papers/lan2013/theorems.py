@@ -9,12 +9,12 @@ from itertools import permutations
 
 import numpy as np
 
+from firstpage.core.types import Array, Bools, Floats
 from firstpage.data.truth import Truth
-from firstpage.losses.listwise import PlackettLuce
-from firstpage.losses.loss import Loss
-from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
+from firstpage.learning.losses.listwise import PlackettLuce
+from firstpage.learning.losses.loss import Loss
+from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.papers.theory.checks import Check, CheckFunction, Evidence, Kind
-from firstpage.types import Array, Bools, Floats
 
 MAX_DOCUMENTS = 8
 LOSSES: dict[str, type[PlackettLuce | PairwiseHinge | PairwiseExponential | PairwiseLogistic]] = {

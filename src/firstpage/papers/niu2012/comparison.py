@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.papers.niu2012 import learned, printed
 from firstpage.papers.niu2012.learned import (
     ALL_BETAS,
@@ -39,7 +40,6 @@ from firstpage.papers.study.study import (
     Row,
     TableLayout,
 )
-from firstpage.types import Floats
 
 FAMILIES: dict[str, tuple[str, str]] = {
     "FocusedSVM": ("RankSVM", "SVM-MAP"),

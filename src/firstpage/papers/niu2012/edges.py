@@ -16,7 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.measures.evaluate import evaluate
+from firstpage.core.types import Floats
+from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.learning.rankers.boosted import FocusedBoost
+from firstpage.learning.solvers.boosting.boosting import (
+    ROUNDING_EPS,
+    BoostingState,
+    InMemoryBoostingState,
+    boosting_step,
+)
 from firstpage.papers.niu2012 import learned
 from firstpage.papers.niu2012.learned import (
     ALL_BETAS,
@@ -37,14 +45,6 @@ from firstpage.papers.study.study import (
     Row,
     TableLayout,
 )
-from firstpage.rankers.boosted import FocusedBoost
-from firstpage.solvers.boosting.boosting import (
-    ROUNDING_EPS,
-    BoostingState,
-    InMemoryBoostingState,
-    boosting_step,
-)
-from firstpage.types import Floats
 
 PRINTED, LINE_SEARCH, ADJUSTED = RULES = ("printed", "line search", "adjusted")
 BETAS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]

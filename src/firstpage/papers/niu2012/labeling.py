@@ -18,8 +18,9 @@ from statistics import median
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
-from firstpage.errors import DataError
 from firstpage.labeling.planning.assignment import make_assignment
 from firstpage.labeling.planning.tasks import Assignment
 from firstpage.labeling.simulation.simulate import Responder, run_strategy
@@ -39,7 +40,6 @@ from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Quest
 from firstpage.papers.niu2012.printed import SIGNS
 from firstpage.papers.study.letor_protocol import draw_seed
 from firstpage.papers.study.study import Row
-from firstpage.types import Floats
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.labeling.statistics.agreement import Agreement, compare_methods
 from firstpage.papers.niu2012 import labeling, printed
 from firstpage.papers.niu2012.labeling import DOCUMENTS, DOUBLE_JUDGED, VOTES_DATA, Crowd, K
@@ -18,7 +19,6 @@ from firstpage.papers.study.study import (
     Row,
     TableLayout,
 )
-from firstpage.types import Floats
 
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "insertion"]
 EXPECTED_JUDGMENTS = {"heap": 150.8, "heap-memo": 135.8, "heap-closure": 130.4, "insertion": 115.6}

@@ -21,25 +21,25 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Floats
 from firstpage.data.dataset import Dataset
 from firstpage.data.folds import read_folds
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.joins import intersect
 from firstpage.data.synthetic import Synthetic
-from firstpage.errors import DataError
+from firstpage.evaluation.measures.evaluate import evaluate
 from firstpage.labeling.statistics.relations import top_labels
-from firstpage.measures.evaluate import evaluate
+from firstpage.learning.rankers.ranker import Ranker
+from firstpage.learning.rankers.registry import ranker
+from firstpage.learning.rankers.selection.tuning import tune
+from firstpage.learning.solvers.descent import RATES
 from firstpage.papers.niu2012.labeling import FOLDS, Crowd, K, assignment, label_query
 from firstpage.papers.niu2012.printed import CUTS, GRADED, TOP_K
 from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.registry import DATASETS
 from firstpage.papers.study.study import Row
-from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.registry import ranker
-from firstpage.rankers.selection.tuning import tune
-from firstpage.solvers.descent import RATES
-from firstpage.types import Floats
 
 MQ2007_ALONE = "MQ2007 without -list"
 SIMULATED_STUDY = "simulated study"

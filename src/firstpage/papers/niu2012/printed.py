@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.types import Floats
+from firstpage.core.types import Floats
 
 METHODS = (
     "SVM-MAP", "RankSVM", "FocusedSVM", "AdaRank", "RankBoost", "FocusedBoost", "ListNet",

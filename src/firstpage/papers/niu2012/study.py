@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.papers.niu2012 import comparison, edges
 from firstpage.papers.niu2012.comparison import FAMILIES, letor_experiments, study_experiments
 from firstpage.papers.niu2012.labeling_tables import (
@@ -29,7 +30,6 @@ from firstpage.papers.study.study import (
     PaperStudy,
     Plot,
 )
-from firstpage.types import Floats
 
 SMALL_VARIATION = 0.1
 MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in measures]

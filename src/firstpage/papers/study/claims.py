@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.measures.significance import t_tails
+from firstpage.core.types import Floats
+from firstpage.evaluation.comparison.significance import t_tails
 from firstpage.papers.study.study import Claim, ClaimVerdict
-from firstpage.types import Floats
 
 ALPHA = 0.05  # significance level
 ROUNDING_EPS = 1e-12

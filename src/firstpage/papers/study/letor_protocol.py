@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.errors import DataError
 from firstpage.data.folds import Fold, read_folds
-from firstpage.errors import DataError
+from firstpage.learning.rankers.ranker import Ranker
+from firstpage.learning.rankers.selection.cross_validation import cross_validate
 from firstpage.papers.study.study import Experiment, Row
-from firstpage.rankers.ranker import Ranker
-from firstpage.rankers.selection.cross_validation import cross_validate
 
 FOLDS = (1, 2, 3, 4, 5)
 # What computes the numbers of trained rankers, besides the modules of the study itself.
 MODULES = (
-    "firstpage.papers.study.letor_protocol", "firstpage.rankers", "firstpage.losses",
-    "firstpage.solvers", "firstpage.scorers", "firstpage.measures", "firstpage.kernels",
+    "firstpage.papers.study.letor_protocol", "firstpage.learning.rankers", "firstpage.learning.losses",
+    "firstpage.learning.solvers", "firstpage.learning.scorers", "firstpage.evaluation.measures", "firstpage.core.kernels",
     "firstpage.data",
 )  # fmt: skip
 

@@ -13,7 +13,9 @@ from html import escape
 from typing import Any
 
 from firstpage import __version__
-from firstpage.charts import curves, intervals
+from firstpage.core.charts import curves, intervals
+from firstpage.core.table import Table
+from firstpage.interop.report.page import anchor, figure, page, paragraph
 from firstpage.papers.study.run import Reproduction, code_digest, library_versions
 from firstpage.papers.study.study import (
     Cell,
@@ -24,8 +26,6 @@ from firstpage.papers.study.study import (
     Protocol,
     TableLayout,
 )
-from firstpage.report.page import anchor, figure, page, paragraph
-from firstpage.table import Table
 
 
 def tables(result: EntryResult) -> list[Table]:

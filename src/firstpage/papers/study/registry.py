@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from firstpage.core.registry import lookup
 from firstpage.papers.study.study import PaperEntry, PaperStudy
-from firstpage.registry import lookup
 
 FOLDS = "Fold1 to Fold5, each with train.txt, vali.txt, test.txt"
 OLD_FOLDS = "Fold1 to Fold5, each with trainingset.txt, validationset.txt, testset.txt"

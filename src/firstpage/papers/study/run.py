@@ -33,9 +33,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from firstpage.core.errors import DataError, FirstpageError, FirstpageWarning
+from firstpage.core.folders import atomic_replace, cache_folder
+from firstpage.core.registry import ParameterError
+from firstpage.core.types import Progress
 from firstpage.data.io.json_files import json_digest
-from firstpage.errors import DataError, FirstpageError, FirstpageWarning
-from firstpage.folders import atomic_replace, cache_folder
 from firstpage.papers.study.registry import (
     DATASETS,
     data_folder,
@@ -55,8 +57,6 @@ from firstpage.papers.study.study import (
     RunPlan,
     collect_cells,
 )
-from firstpage.registry import ParameterError
-from firstpage.types import Progress
 
 FORMAT = 1
 MAX_AGE_SECONDS = 30 * 86400.0  # after which cached runs of other code are deleted

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from firstpage.losses.loss import Loss
+from firstpage.core.types import Array, Floats
+from firstpage.learning.losses.loss import Loss
 from firstpage.papers.theory.sensitivity import Sensitivity, find_kink, order_sensitive
 from firstpage.papers.theory.spaces import (
     Order,
@@ -27,7 +28,6 @@ from firstpage.papers.theory.spaces import (
     random_space,
     theorem_6_pairs,
 )
-from firstpage.types import Array, Floats
 
 PLANE_SCORE_LIMIT = 40.0  # bound of scores in linear programs
 SCORE_LIMIT = 1e4  # bound of scores in descents

@@ -10,17 +10,17 @@ from zlib import crc32
 
 import numpy as np
 
-from firstpage.errors import DataError
+from firstpage.core.errors import DataError
+from firstpage.core.registry import ParameterError
+from firstpage.core.table import Table
+from firstpage.core.types import Progress
+from firstpage.interop.report.page import page, paragraph
 from firstpage.papers.cheng2014.theorems import CHECKS as CHENG2014
 from firstpage.papers.lan2013.theorems import CHECKS as LAN2013
 from firstpage.papers.theory.checks import PAPERS, Check, CheckResult
 from firstpage.papers.theory.consistency import Consistency
 from firstpage.papers.xia2009.theorems import CHECKS as XIA2009
 from firstpage.papers.zhou2013.theorems import CHECKS as ZHOU2013
-from firstpage.registry import ParameterError
-from firstpage.report.page import page, paragraph
-from firstpage.table import Table
-from firstpage.types import Progress
 
 WIDTH = 100  # characters per line of text
 FALSE_AS_PRINTED = "false as printed"

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.losses.loss import Loss
+from firstpage.core.types import Array, Bools, Floats
+from firstpage.learning.losses.loss import Loss
 from firstpage.papers.theory.spaces import (
     Phi,
     Surrogate,
@@ -20,7 +21,6 @@ from firstpage.papers.theory.spaces import (
     precedes,
     swapped,
 )
-from firstpage.types import Array, Bools, Floats
 
 LINES = 12  # random lines that are searched for a kink
 SEGMENTS = 48  # of a line

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater, reaches, within
 from firstpage.papers.study.letor_protocol import FOLDS, MODULES, fold_experiments
 from firstpage.papers.study.study import (
@@ -33,7 +34,6 @@ from firstpage.papers.xia2009.training import (
     method_name,
     paper_values,
 )
-from firstpage.types import Floats
 
 TOP_K_LISTMLE = ("Top-1 ListMLE", "Top-3 ListMLE", "Top-10 ListMLE")
 TOP_10 = "Top-10 ListMLE"

@@ -13,11 +13,17 @@ from itertools import permutations
 import numpy as np
 from scipy.optimize import brentq
 
-from firstpage.losses.focused import focused_net
-from firstpage.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy, SquaredError
-from firstpage.losses.loss import Loss
-from firstpage.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
-from firstpage.losses.permutation import PermutationCrossEntropy
+from firstpage.core.types import Floats
+from firstpage.learning.losses.focused import focused_net
+from firstpage.learning.losses.listwise import (
+    Cosine,
+    PlackettLuce,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
+from firstpage.learning.losses.loss import Loss
+from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
+from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.papers.theory.checks import Check, CheckFunction, Evidence
 from firstpage.papers.theory.consistency import (
     RiskMinimum,
@@ -39,7 +45,6 @@ from firstpage.papers.theory.spaces import (
     precedes,
     swapped,
 )
-from firstpage.types import Floats
 
 
 class KFactorListNet(Surrogate):

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from firstpage.data.synthetic import Synthetic
-from firstpage.measures.evaluate import evaluate
+from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.learning.rankers.methods import create_ranker
 from firstpage.papers.study.letor_protocol import (
     draw_seed,
     evaluate_on_fold,
@@ -22,7 +23,6 @@ from firstpage.papers.study.letor_protocol import (
     measure_rows,
 )
 from firstpage.papers.study.study import Row
-from firstpage.rankers.methods import create_ranker
 
 MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "P@1", "P@3", "P@10")
 Printed = Mapping[str, tuple[float, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from firstpage.core.types import Floats
 from firstpage.papers.study.claims import all_hold, at_least, below, greater, no_greater, within
 from firstpage.papers.study.study import (
     Cells,
@@ -16,7 +17,6 @@ from firstpage.papers.study.study import (
 )
 from firstpage.papers.zhou2013 import simulations
 from firstpage.papers.zhou2013.simulations import DIFFERENCE
-from firstpage.types import Floats
 
 SIZES = [20, 50, 100, 200, 400, 600, 800]
 AGREEMENT_EDGES = [0.25 + 0.5 * i for i in range(-1, 20)]  # of Figure 1; 1 is the middle of a bin

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firstpage.core.types import Array, Bools, Floats, Ints
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.active import Strategy, choose
-from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.simulation import zhou_simulator
+from firstpage.evaluation.dcglearn.active import Strategy, choose
+from firstpage.evaluation.dcglearn.learn import DCGLearn
+from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from firstpage.papers.study.study import Row
 from firstpage.papers.zhou2013 import simulations
-from firstpage.types import Array, Bools, Floats, Ints
 
 GRADES = (1, 2, 3, 4)
 QUERIES, N_RANKS = 766, 5

@@ -17,12 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from firstpage.core.errors import DataError
+from firstpage.core.types import Array, Floats
 from firstpage.data.formats.letor import read_letor
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.learn import DCGLearn
-from firstpage.dcglearn.pairs import encode
-from firstpage.dcglearn.simulation import (
+from firstpage.evaluation.dcglearn.learn import DCGLearn
+from firstpage.evaluation.dcglearn.pairs import encode
+from firstpage.evaluation.dcglearn.simulation import (
     DIFFERENCE_TOLERANCE,
     GRADES,
     OTHER_LIST,
@@ -35,11 +37,9 @@ from firstpage.dcglearn.simulation import (
     utility_accuracy,
     zhou_simulator,
 )
-from firstpage.dcglearn.validation import differences
-from firstpage.dcglearn.weights import similarity
-from firstpage.errors import DataError
+from firstpage.evaluation.dcglearn.validation import differences
+from firstpage.evaluation.dcglearn.weights import similarity
 from firstpage.papers.study.study import Row
-from firstpage.types import Array, Floats
 
 BINNED_PAIRS = 40_000  # enough test pairs for bins of their difference
 NATURAL_LOG_SCALE = 1 / np.log(2)  # discounts are 1/log2 here, and 1/log in the paper

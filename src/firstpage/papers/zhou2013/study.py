@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.papers.study.claims import all_hold, greater, no_greater, within
 from firstpage.papers.study.study import (
     Cells,
@@ -25,7 +26,6 @@ from firstpage.papers.study.study import (
 from firstpage.papers.zhou2013 import known_measure, news
 from firstpage.papers.zhou2013.known_measure import SAMPLE_NOTE, WEB_DATASETS
 from firstpage.papers.zhou2013.news import COUNTS
-from firstpage.types import Floats
 
 TEST_SETS = ("all", "Set1", "Set2")
 SIZES = [20, 50, 100, 150, 230]
@@ -467,6 +467,6 @@ ZHOU2013 = PaperStudy(
     {entry.name: entry for entry in ENTRIES},
     (  # without the modules of claims, which may change without a new computation
         "firstpage.papers.zhou2013.simulations", "firstpage.papers.zhou2013.news",
-        "firstpage.dcglearn", "firstpage.kernels.losses.preferences", "firstpage.data.preferences",
+        "firstpage.evaluation.dcglearn", "firstpage.core.kernels.losses.preferences", "firstpage.data.preferences",
     ),
 )  # fmt: skip

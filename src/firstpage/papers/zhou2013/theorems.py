@@ -6,10 +6,10 @@ from itertools import permutations
 
 import numpy as np
 
+from firstpage.core.types import Floats
 from firstpage.data.preferences.utility import Utility
-from firstpage.dcglearn.measure_coherence import list_agreement, list_values
+from firstpage.evaluation.dcglearn.measure_coherence import list_agreement, list_values
 from firstpage.papers.theory.checks import Check, Evidence
-from firstpage.types import Floats
 
 
 def _increasing_gains(rng: np.random.Generator, grades: int) -> Floats:

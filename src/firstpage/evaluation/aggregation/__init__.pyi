@@ -1,0 +1,9 @@
+from firstpage.evaluation.aggregation.aggregation import Aggregation as Aggregation
+from firstpage.evaluation.aggregation.aggregation import aggregate as aggregate
+from firstpage.evaluation.aggregation.ballots import Ballots as Ballots
+from firstpage.evaluation.aggregation.costs import kemeny_cost as kemeny_cost
+from firstpage.evaluation.aggregation.costs import lower_bound as lower_bound
+from firstpage.evaluation.aggregation.tuning import HeldOut as HeldOut
+from firstpage.evaluation.aggregation.tuning import TunedMethod as TunedMethod
+from firstpage.evaluation.aggregation.tuning import tune_method as tune_method
+from firstpage.evaluation.aggregation.weights import supervised_weights as supervised_weights

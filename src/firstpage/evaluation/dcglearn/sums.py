@@ -1,0 +1,205 @@
+"""Sums over all pairs that the solver needs, computed block by block on several threads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from firstpage.core.engine.threads import Lanes, resolve
+from firstpage.core.kernels.losses import preferences as kernel
+from firstpage.core.types import Bools, Floats
+from firstpage.evaluation.dcglearn.pairs import TIE, Pairs
+
+MIN_BLOCK = 1 << 13  # pairs per block
+MAX_BLOCKS = 16  # fixed, so that sums do not depend on the number of threads
+MAX_BYTES = 1 << 28  # for the normal equations of all blocks
+KINDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSums:
+    """Sums over the active pairs, those that miss their margin, by kind of pair.
+
+    Attributes
+    ----------
+    square : ndarray
+        Sum of weight * delta delta'; only the lower triangle counts.
+    targets : ndarray
+        Sum of weight * side * delta.
+    """
+
+    square: Floats
+    targets: Floats
+
+    def normal_equations(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of cost * delta delta' and of cost * margin * delta over active pairs."""
+        kinds, size, _ = self.square.shape
+        sums = (costs @ self.square.reshape(kinds, -1)).reshape(size, size)
+        targets = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.targets
+        return np.where(np.arange(size)[:, None] >= np.arange(size), sums, sums.T), targets
+
+
+class PairSums(Protocol):
+    """Sums over pairs at a point and along a direction, wherever the pairs are stored."""
+
+    margins: Floats
+    costs: Floats
+
+    def move_to(self, table: Floats) -> None:
+        """Make the differences under these weights the current point."""
+        ...
+
+    def set_direction(self, direction: Floats) -> None:
+        """Make a change of weights the search direction."""
+        ...
+
+    def cost(self) -> tuple[float, float]:
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
+        ...
+
+    def negative_half_gradient(self) -> Floats:
+        """Return minus half the gradient of `cost` in the weights; overwrites the direction."""
+        ...
+
+    def update_active(self) -> int:
+        """Update the normal equations; return how many pairs became active or inactive."""
+        ...
+
+    def normal_equations(self) -> tuple[Floats, Floats]:
+        """Return the normal equations of the active pairs."""
+        ...
+
+    def line_derivatives(self, t: float) -> tuple[float, float, float]:
+        """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
+        ...
+
+    def near_margin(self, slack: float) -> Bools:
+        """Return which pairs miss their margin, or exceed it by less than `slack` margins."""
+        ...
+
+    def select(self, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
+        ...
+
+
+class InMemoryPairSums:
+    """Sums over pairs in memory, with a point `z` (their differences) and a direction `step`.
+
+    Blocks are added in order.
+
+    Attributes
+    ----------
+    costs : ndarray
+        Cost of a tie, of a preference and of a strong one.
+    margins : ndarray
+        Margin of each of these kinds.
+    """
+
+    def __init__(self, pairs: Pairs, margins: Floats, threads: int | None = None) -> None:
+        n, size = len(pairs), pairs.positions * pairs.levels
+        self.pairs, self.margins, self.costs = pairs, margins, np.ones(KINDS)
+        self.z, self.step = np.zeros(n), np.zeros(n)
+        self._force = self.step  # the two are never needed at once
+        self._state = np.zeros(n, np.int8)
+        max_in_memory = max(1, MAX_BYTES // (8 * KINDS * size * size))
+        blocks = max(1, min(MAX_BLOCKS, max_in_memory, n // MIN_BLOCK))
+        self._table, self._step_size = np.zeros(size), np.zeros(1)
+        self._square = np.zeros((blocks, KINDS, size, size))
+        self._targets = np.zeros((blocks, KINDS, size))
+        self._sums = np.zeros((blocks, 4))
+        self._gradients = np.zeros((blocks, size))
+        self._changed = np.zeros((blocks, 1), np.int64)
+        self._threads = min(resolve(threads), blocks)
+        self._bind(blocks)
+
+    def _bind(self, blocks: int) -> None:
+        """Bind every kernel to its arrays, with a call per block."""
+        p, levels = self.pairs, self.pairs.levels
+        ends = [len(p) * b // blocks for b in range(blocks + 1)]
+        slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+        def lanes(call: Callable[[int, slice], Callable[[], object]]) -> Lanes:
+            calls = [call(b, s) for b, s in enumerate(slices)]
+            return Lanes([calls[i :: self._threads] for i in range(self._threads)])
+
+        def data(s: slice) -> tuple[object, ...]:
+            return p.kind[s], p.weight[s], self.margins
+
+        self._move_lanes = lanes(lambda b, s: kernel.differences.bind(
+            p.left[s], p.right[s], self._table, levels, self.z[s]))  # fmt: skip
+        self._direction_lanes = lanes(lambda b, s: kernel.differences.bind(
+            p.left[s], p.right[s], self._table, levels, self.step[s]))  # fmt: skip
+        self._cost_lanes = lanes(lambda b, s: kernel.residuals.bind(
+            self.z[s], *data(s), self.costs, self._force[s], self._sums[b]))  # fmt: skip
+        self._gradient_lanes = lanes(lambda b, s: kernel.vjp.bind(
+            p.left[s], p.right[s], self._force[s], levels, self._gradients[b]))  # fmt: skip
+        self._active_lanes = lanes(lambda b, s: kernel.update_normal_equations.bind(
+            p.left[s], p.right[s], self.z[s], *data(s), levels, self._state[s],
+            self._square[b], self._targets[b], self._changed[b]))  # fmt: skip
+        self._line_lanes = lanes(lambda b, s: kernel.directional_derivatives.bind(
+            self.z[s], self.step[s], *data(s), self.costs, self._step_size,
+            self._sums[b]))  # fmt: skip
+
+    def move_to(self, table: Floats) -> None:
+        """Make the differences under these weights the current point."""
+        self._table[:] = table
+        self._move_lanes.run()
+
+    def set_direction(self, direction: Floats) -> None:
+        """Make a change of weights the search direction."""
+        self._table[:] = direction
+        self._direction_lanes.run()
+
+    def cost(self) -> tuple[float, float]:
+        """Return the weighted squared shortfalls, and their contribution to the dual value."""
+        self._cost_lanes.run()
+        value, dual, *_ = self._sums.sum(axis=0)
+        return float(value), float(dual)
+
+    def negative_half_gradient(self) -> Floats:
+        """Return minus half the gradient of `cost` in the weights; overwrites the direction."""
+        self._cost_lanes.run()
+        self._gradient_lanes.run()
+        gradient: Floats = self._gradients.sum(axis=0)
+        return gradient
+
+    def update_active(self) -> int:
+        """Update the normal equations; return how many pairs became active or inactive."""
+        self._active_lanes.run()
+        return int(self._changed.sum())
+
+    def normal_equations(self) -> tuple[Floats, Floats]:
+        """Return the normal equations of the active pairs."""
+        return self.active_sums().normal_equations(self.costs, self.margins)
+
+    def active_sums(self) -> ActiveSums:
+        """Return the sums as of the last `update_active`."""
+        return ActiveSums(self._square.sum(axis=0), self._targets.sum(axis=0))
+
+    def reset_active(self) -> None:
+        """Make every pair inactive."""
+        for sums in (self._state, self._square, self._targets):
+            sums[:] = 0
+
+    def line_derivatives(self, t: float) -> tuple[float, float, float]:
+        """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
+        self._step_size[0] = t
+        self._line_lanes.run()
+        first, second, value, _ = self._sums.sum(axis=0)
+        return float(first), float(second), float(value)
+
+    def near_margin(self, slack: float) -> Bools:
+        """Return which pairs miss their margin, or exceed it by less than `slack` margins."""
+        margin = self.margins[self.pairs.kind]
+        tied = self.pairs.kind == TIE
+        excess = np.where(tied, margin - np.abs(self.z), self.z - margin)
+        near: Bools = excess < slack * margin
+        return near
+
+    def select(self, chosen: Bools) -> Pairs:
+        """Return the chosen pairs."""
+        return self.pairs[chosen]

@@ -1,0 +1,354 @@
+"""Agreement of weights with preferences, and the choice of C by held-out pairs.
+
+A learning problem is defined by `LearningProblem`.  `InMemoryProblem` holds its pairs in memory;
+`sharded.ShardedProblem` leaves them in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.losses import preferences as kernel
+from firstpage.core.types import Array, Bools, Floats, Ints, Progress
+from firstpage.data.preferences.preferences import Preferences, factorize
+from firstpage.data.preferences.utility import Form
+from firstpage.evaluation.dcglearn.pairs import Pairs, notes
+from firstpage.evaluation.dcglearn.solver import Optimum, solve
+from firstpage.evaluation.dcglearn.sums import InMemoryPairSums, PairSums
+from firstpage.evaluation.dcglearn.weights import Cone, rank_one_factors
+
+GRID = tuple(10.0**e for e in range(-3, 5))
+TIE_TOLERANCE = 1e-12  # of the largest difference: below it two rankings are equally good
+
+
+@dataclass(frozen=True)
+class PreferenceAgreement:
+    """Agreement of weights with preferences.
+
+    Attributes
+    ----------
+    accuracy : float
+        Fraction of the preferences agreed with; no difference counts half.  NaN without any.
+    tie_difference : float
+        Mean absolute difference of tied pairs; NaN without any.
+    preferences : float
+        Total weight of the preferences.
+    ties : float
+        Total weight of the ties.
+    """
+
+    accuracy: float
+    tie_difference: float
+    preferences: float
+    ties: float
+
+    @classmethod
+    def from_sums(cls, sums: Floats) -> PreferenceAgreement:
+        """Return the agreement from the four sums of `kernel.agreement`."""
+        total, correct, ties, tie_difference = (float(v) for v in sums)
+        return cls(
+            correct / total if total else np.nan, tie_difference / ties if ties else np.nan,
+            total, ties,
+        )  # fmt: skip
+
+
+def differences(pairs: Pairs, table: Floats) -> Floats:
+    """Return the value of the left rankings minus that of the right ones."""
+    z, flat = np.empty(len(pairs)), np.ascontiguousarray(table, np.float64).ravel()
+    kernel.differences(pairs.left, pairs.right, flat, pairs.levels, z)
+    return z
+
+
+def preference_agreement(pairs: Pairs, table: Floats) -> PreferenceAgreement:
+    """Return how well weights agree with pairs."""
+    z = differences(pairs, table)
+    sums = np.zeros(4)
+    tolerance = TIE_TOLERANCE * float(np.abs(z).max(initial=0.0))
+    kernel.agreement(z, pairs.kind, pairs.weight, tolerance, sums)
+    return PreferenceAgreement.from_sums(sums)
+
+
+def pair_accuracies(pairs: Pairs, table: Floats) -> Floats:
+    """Return 1 per preference that these weights agree with, 0 per other, .5 for no difference.
+
+    Values of tied pairs have no meaning; callers must leave them out.
+    """
+    z = differences(pairs, table)
+    tolerance = TIE_TOLERANCE * float(np.abs(z).max(initial=0.0))
+    return np.where(z > tolerance, 1.0, np.where(z >= -tolerance, 0.5, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationCurve:
+    """Accuracy on held-out pairs for each C.
+
+    Attributes
+    ----------
+    costs : tuple of float
+        Values of C.
+    accuracies : ndarray
+        Accuracy of the weights, a row per fold and a column per C.
+    gains_accuracies : ndarray
+        The same for the gains times discounts nearest to the weights.
+    """
+
+    costs: tuple[float, ...]
+    accuracies: Floats
+    gains_accuracies: Floats
+
+    @property
+    def means(self) -> Floats:
+        """Mean accuracy of the weights over folds, per C."""
+        means: Floats = self.accuracies.mean(axis=0)
+        return means
+
+    @property
+    def errors(self) -> Floats:
+        """Standard error of the mean over folds, per C."""
+        n = len(self.accuracies)
+        if n < 2:
+            return np.full(len(self.costs), np.nan)
+        errors: Floats = self.accuracies.std(axis=0, ddof=1) / np.sqrt(n)
+        return errors
+
+    @property
+    def best(self) -> float:
+        """The C with the highest mean accuracy of the weights; the smallest of equal ones."""
+        return self.costs[self.best_index]
+
+    @property
+    def best_index(self) -> int:
+        return int(np.argmax(np.round(self.means, 12)))
+
+    def accuracy(self, form: Form) -> float:
+        """Return the mean accuracy at the best C.
+
+        C was chosen by the same pairs, so the estimate is slightly optimistic.
+        """
+        rows = self.accuracies if form == "weights" else self.gains_accuracies
+        return float(rows.mean(axis=0)[self.best_index])
+
+
+@dataclass(frozen=True, eq=False)
+class LearningSpec:
+    """Everything of a learning problem except its pairs.
+
+    Attributes
+    ----------
+    cone : Cone
+        Admissible weights.
+    margins : ndarray
+        Margin of a tie, of a preference and of a strong one.
+    tie_cost : float or None
+        Cost of ties; None takes C.
+    threads : int or None
+        Threads; None takes all cores.
+    center : ndarray or None
+        Weights toward which the penalty shrinks; None takes 0.
+    """
+
+    cone: Cone
+    margins: Floats
+    tie_cost: float | None = None
+    threads: int | None = None
+    center: Floats | None = None
+
+    def costs(self, c: float) -> Floats:
+        """Return the cost of a tie, of a preference and of a strong one."""
+        return np.array([c if self.tie_cost is None else self.tie_cost, c, c])
+
+    def sums(self, pairs: Pairs) -> InMemoryPairSums:
+        return InMemoryPairSums(pairs, self.margins, self.threads)
+
+    def fit(self, sums: PairSums, c: float, start: Optimum | None = None) -> Optimum:
+        """Return the optimum for C, starting from that of a similar problem if given."""
+        steps = None if start is None else start.steps
+        return solve(sums, self.cone, self.costs(c), steps, self.center)
+
+    def table(
+        self, pairs: Pairs, c: float, start: Optimum | None = None, form: Form = "weights"
+    ) -> Floats:
+        """Return the weights learned from pairs, or the gains times discounts nearest to them."""
+        weights = self.fit(self.sums(pairs), c, start).table.reshape(self.cone.positions, -1)
+        return rank_one_factors(weights).table if form == "gains" else weights
+
+    def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
+        """Return the optimum for each C."""
+        return self.path_from_sums(self.sums(pairs), grid)
+
+    def path_from_sums(self, sums: PairSums, grid: Sequence[float]) -> list[Optimum]:
+        """Return the optimum for each C, each started from the one before."""
+        path = list[Optimum]()
+        for c in grid:
+            path.append(self.fit(sums, c, path[-1] if path else None))
+        return path
+
+
+def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield training rows and held-out rows; the rows of a group stay together."""
+    names, group = np.unique(groups, return_inverse=True)
+    count = min(count, len(names))
+    if count < 2:
+        raise DataError("cross-validation needs pairs of at least two queries.")
+    fold_of_group = np.random.default_rng(seed).permutation(len(names)) % count
+    fold_of_row = fold_of_group[group]
+    for fold in range(count):
+        yield np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
+
+
+def cross_validation_curve(
+    spec: LearningSpec, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
+    seed: int = 0, progress: Progress | None = None,
+) -> ValidationCurve:  # fmt: skip
+    """Return the accuracy on held-out pairs for each C."""
+    rows = []
+    splits = list(folds(groups, count, seed))
+    for done, (train, test) in enumerate(splits, 1):
+        if progress is not None:
+            progress(done, len(splits) + 1)
+        if not (pairs.kind[train] > 0).any() or not (pairs.kind[test] > 0).any():
+            continue  # a fold of ties has no accuracy
+        path = spec.path(pairs[train], grid)
+        rows.append(path_accuracies(spec, path, _agreement_with(pairs[test])))
+    if len(rows) < 2:
+        raise DataError("cross-validation needs preferences, not only ties, in several queries.")
+    return ValidationCurve(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
+
+
+def validation_curve(
+    spec: LearningSpec, sums: PairSums, valid: Pairs, grid: Sequence[float] = GRID
+) -> ValidationCurve:
+    """Return the accuracy on separate validation pairs for each C."""
+    if valid.ties == len(valid):
+        raise DataError("the validation pairs contain no preference, only ties.")
+    path = spec.path_from_sums(sums, grid)
+    weights, gains = np.array(path_accuracies(spec, path, _agreement_with(valid)))
+    return ValidationCurve(tuple(grid), weights[None], gains[None])
+
+
+TableAgreements = Callable[[Sequence[Floats]], list[PreferenceAgreement]]
+"""A function from tables of weights to the agreement of each with held-out pairs."""
+
+
+def _agreement_with(test: Pairs) -> TableAgreements:
+    return lambda tables: [preference_agreement(test, table) for table in tables]
+
+
+def path_accuracies(
+    spec: LearningSpec, path: Sequence[Optimum], agreements: TableAgreements
+) -> list[list[float]]:
+    """Return the accuracies along a path: of the weights, and of gains times discounts."""
+    tables = [optimum.table.reshape(spec.cone.positions, -1) for optimum in path]
+    nearest = [rank_one_factors(table).table for table in tables]
+    accuracies = [agreement.accuracy for agreement in agreements([*tables, *nearest])]
+    return [accuracies[: len(tables)], accuracies[len(tables) :]]
+
+
+class LearningProblem(Protocol):
+    """Pairs to learn from, wherever they are stored."""
+
+    def __len__(self) -> int:
+        """Return the number of pairs, including those without a weight or a difference."""
+        ...
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def grades(self) -> tuple[int, ...]: ...
+    @property
+    def ties(self) -> int: ...
+
+    @property
+    def used(self) -> int:
+        """Number of pairs with a weight and a difference."""
+        ...
+
+    @property
+    def only_ties(self) -> bool: ...
+
+    @property
+    def never_differs(self) -> Bools:
+        """Positions at which no pair differs; their discounts cannot be learned."""
+        ...
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the user should know about the preferences, a sentence each."""
+        ...
+
+    def sums(self) -> PairSums: ...
+
+    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
+        """Return how well each table agrees with the pairs."""
+        ...
+
+    def cross_validation_curve(
+        self, grid: Sequence[float], progress: Progress | None
+    ) -> ValidationCurve:
+        """Return the accuracy on held-out pairs for each C."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class InMemoryProblem:
+    """A learning problem with all pairs in memory."""
+
+    preferences: Preferences
+    pairs: Pairs
+    spec: LearningSpec
+    folds: int
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.preferences)
+
+    @property
+    def source(self) -> str:
+        return self.preferences.source
+
+    @property
+    def grades(self) -> tuple[int, ...]:
+        return self.preferences.grades
+
+    @property
+    def ties(self) -> int:
+        return int(self.preferences.tied.sum())
+
+    @property
+    def used(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def only_ties(self) -> bool:
+        return self.pairs.ties == len(self.pairs)
+
+    @property
+    def groups(self) -> Array:
+        """Query of each pair: the pairs of one query stay together in folds and resampling."""
+        rows, query = self.pairs.rows, self.preferences.query
+        return factorize(None if query is None else query[rows], len(rows))
+
+    @property
+    def never_differs(self) -> Bools:
+        flags: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
+        return flags
+
+    def notes(self) -> Iterator[str]:
+        return notes(self.preferences, self.pairs)
+
+    def sums(self) -> PairSums:
+        return self.spec.sums(self.pairs)
+
+    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
+        return [preference_agreement(self.pairs, table) for table in tables]
+
+    def cross_validation_curve(
+        self, grid: Sequence[float], progress: Progress | None
+    ) -> ValidationCurve:
+        return cross_validation_curve(
+            self.spec, self.pairs, self.groups, grid, self.folds, self.seed, progress
+        )

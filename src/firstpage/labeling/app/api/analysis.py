@@ -1,0 +1,240 @@
+"""For leads: progress, effort, answers, disputes, agreement, truth, measure, exports."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AfterValidator, Field
+
+from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.labeling.app.analysis import adjudication, answers, choosing, figures, measure, truth
+from firstpage.labeling.app.analysis.answers import AnswerFilter
+from firstpage.labeling.app.analysis.machines import machine_report
+from firstpage.labeling.app.api import bodies
+from firstpage.labeling.app.exports import make
+from firstpage.labeling.app.exports.notes import notes
+from firstpage.labeling.app.security import Lead, analyst_of, csrf_header, store_of
+from firstpage.labeling.app.store import adjudication as verdicts
+from firstpage.labeling.app.store.connect import Tx, storable
+from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
+from firstpage.labeling.session.events import Verdict
+
+router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
+ExportName = Literal[
+    "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
+    "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl",
+    "pairs.csv", "quepid.csv",
+]  # fmt: skip
+ToolName = Literal["pairs", "grades", "lists"]
+Part = Annotated[str, Query(max_length=200), AfterValidator(storable)]
+Changing = Annotated[Login, Depends(csrf_header)]
+Margin = Annotated[float, Query(ge=0, le=1)]
+TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+class QueryBody(bodies.Body):
+    """A request about a query with one of the project's tools, by default the first."""
+
+    key: bodies.Key
+    query: bodies.Text
+    tool: ToolName | None = None
+
+
+class VerdictBody(QueryBody):
+    """A verdict; without `right` it is on one document: a grade, or 0 for bad and 1 for not."""
+
+    left: bodies.Text
+    right: bodies.Text | None = None
+    outcome: Annotated[int, Field(ge=-2, le=100)]
+    bad: bodies.Bad = Field(default_factory=list)
+    reason: Annotated[bodies.LongText, Field(min_length=1)]
+
+
+class WithdrawBody(QueryBody):
+    index: bodies.Number
+
+
+@router.get("/progress")
+def show_progress(request: Request, member: Lead) -> dict[str, Any]:
+    """Return the progress of the project, by query and by assessor."""
+    with store_of(request).read() as tx:
+        return figures.progress(tx, member.project)
+
+
+@router.get("/effort")
+def show_effort(request: Request, member: Lead) -> dict[str, Any]:
+    """Return the effort of judging, by tool, assessor and query."""
+    effort: dict[str, Any] = analyst_of(request).compute(figures.effort, member.project)
+    return effort
+
+
+@router.get("/agreement")
+def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> dict[str, Any]:
+    """Return the agreement between assessors, and their consistency."""
+    study: dict[str, Any] = analyst_of(request).compute(
+        figures.agreement, member.project, symmetrize
+    )
+    return study
+
+
+@router.get("/disagreements")
+def show_disagreements(
+    request: Request, member: Lead, max_pairs: Annotated[int, Query(ge=1, le=100)] = 5
+) -> dict[str, Any]:
+    """Return the queries on which assessors disagree, the lowest agreement first."""
+    disagreements: dict[str, Any] = analyst_of(request).compute(
+        figures.disagreements, member.project, max_pairs
+    )
+    return disagreements
+
+
+def answer_filter(
+    query: Part = "", assessor: Part = "", document: Part = "", disagreement: bool = False,
+    speed: answers.Speed = "", unexpected: bool = False, skipped: bool = False,
+    comment: bool = False, order: answers.Order = "newest",
+    page: Annotated[int, Query(ge=1, le=100_000)] = 1,
+) -> AnswerFilter:  # fmt: skip
+    """Return the filter of a request."""
+    return AnswerFilter(
+        query.strip(), assessor.strip(), document.strip(), disagreement, speed, unexpected,
+        skipped, comment, order, page,
+    )  # fmt: skip
+
+
+Wanted = Annotated[AnswerFilter, Depends(answer_filter)]
+
+
+@router.get("/answers")
+def show_answers(request: Request, member: Lead, wanted: Wanted) -> dict[str, Any]:
+    """Return the current answers of all assessors that pass a filter, 50 per page.
+
+    `probability` is that of the answer given all answers; `first_answer` what was revised.
+    """
+    page: dict[str, Any] = analyst_of(request).compute(answers.answers, member.project, wanted)
+    return page
+
+
+@router.get("/machines")
+def show_machines(
+    request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN
+) -> dict[str, Any]:
+    """Return how machines judge in comparison with people; `reason` says why there is nothing.
+
+    A machine is trusted if it agrees with a person at most `margin` less often than people do.
+    """
+    report: dict[str, Any] = analyst_of(request).compute(machine_report, member.project, margin)
+    return report
+
+
+@router.get("/questions")
+def show_questions(request: Request, member: Lead) -> dict[str, Any]:
+    """Return how many pairs were asked, implied and pruned, and how probes were answered."""
+    counts: dict[str, Any] = analyst_of(request).compute(figures.questions, member.project)
+    return counts
+
+
+@router.get("/disputes")
+def show_disputes(
+    request: Request, member: Lead, query: Part | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = adjudication.MAX_DISPUTES,
+) -> dict[str, Any]:  # fmt: skip
+    """Return disputed pairs and documents, and the verdicts so far.
+
+    The `value` of a dispute is the expected change of the top k of the truth if it is settled.
+    """
+    queue: dict[str, Any] = analyst_of(request).compute(
+        adjudication.queue, member.project, query, limit
+    )
+    return queue
+
+
+@router.post("/verdicts", status_code=204)
+def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -> None:
+    """Settle a dispute: a verdict on two documents of a query, or on one, with its reason."""
+    verdict = Verdict(body.left, body.right, body.outcome, tuple(body.bad))
+    with store_of(request).write() as tx:
+        verdicts.decide(
+            tx, member.project, body.query, body.tool or member.project.tool, verdict, body.reason,
+            body.key, login.person,
+        )  # fmt: skip
+
+
+@router.post("/verdicts/withdraw", status_code=204)
+def withdraw(request: Request, member: Lead, body: WithdrawBody, login: Changing) -> None:
+    """Take back a verdict: that with the number `index` of the list of disputes."""
+    with store_of(request).write() as tx:
+        tool = body.tool or member.project.tool
+        verdicts.withdraw(tx, member.project, body.query, tool, body.index, body.key, login.person)
+
+
+@router.get("/consensus")
+def show_consensus(
+    request: Request, member: Lead, tool: ToolName | None = None, partial: bool = False
+) -> dict[str, Any]:
+    """Return one truth per query with its confidence; `not_judged`: only skipped questions.
+
+    With `partial`, queries that nobody has finished have the truth of the answers so far.
+    """
+    truths, not_judged = analyst_of(request).compute(
+        truth.judged_queries, member.project, tool, partial
+    )
+    return figures.nan_to_none(
+        {"truths": [asdict(t) for t in truths], "not_judged": [asdict(q) for q in not_judged]}
+    )
+
+
+@router.get("/measure")
+def show_measure(request: Request, member: Lead, intervals: bool = False) -> dict[str, Any]:
+    """Return the measure learned from judgments of lists, its accuracy, and the stopping advice."""
+    with store_of(request).read() as tx:
+        learned = measure.learned_measure(tx, member.project)
+    record: dict[str, Any] = {
+        "judgments": learned.judgments, "pairs": learned.pairs, "reason": learned.reason,
+        "choice": choosing.choice_report(member.project, learned), "measure": None,
+    }  # fmt: skip
+    if learned.learner is not None and learned.utility is not None:
+        assert learned.advice is not None
+        assert learned.comparison is not None
+        record |= {
+            "measure": learned.utility.to_dict(), "notes": learned.learner.notes_,
+            "dcg_comparison": learned.comparison.to_dict(),
+            "rank_one_fraction": learned.learner.rank_one_fraction_,
+            "advice": learned.advice.to_dict(),
+        }  # fmt: skip
+    if intervals and learned.intervals is not None:
+        record["intervals"] = learned.intervals.to_dict()
+    return figures.nan_to_none(record)
+
+
+@router.get("/export/{name}", response_class=Response)
+def export(
+    request: Request, member: Lead, name: ExportName, tool: ToolName | None = None,
+    partial: bool = False,
+) -> Response:  # fmt: skip
+    """Download an export; the header X-Firstpage-Note says what it omits.
+
+    The truth is that of one `tool`, by default the first of the project; with `partial` it
+    contains unfinished queries.
+    """
+    text, remarks = analyst_of(request).compute(_export, member.project, name, tool, partial)
+    if name == "truth.qrels" and "\t" in text:
+        remarks = [*remarks, TABS]
+    headers = {"content-disposition": f'attachment; filename="{member.project.slug}-{name}"'}
+    if remarks:
+        headers["x-firstpage-note"] = " ".join(remarks).encode("ascii", "backslashreplace").decode()
+    if name.endswith(".html"):
+        headers["content-security-policy"] = REPORT_POLICY
+    return Response(text.encode(), media_type=make.media_type(name), headers=headers)
+
+
+def _export(
+    tx: Tx, project: Project, name: str, tool: str | None, partial: bool
+) -> tuple[str, list[str]]:
+    """Return the text of an export, and what it omits."""
+    text = "".join(make.export(tx, project, name, tool, partial))
+    return text, list(notes(tx, project, name, tool, partial))

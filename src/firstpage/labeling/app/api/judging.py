@@ -1,0 +1,345 @@
+"""Judging: a person's tasks, the state of a task, and answers.
+
+Times are reported by the browser.  Implausible ones are corrected, never refused; corrections are
+recorded with the answer, as `adjusted_times` of its event in the log.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+
+from firstpage.labeling.app import tour
+from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.labeling.app.analysis.choosing import Choice, choose_next_task
+from firstpage.labeling.app.api import bodies
+from firstpage.labeling.app.api.bodies import AnswerBody, Span
+from firstpage.labeling.app.api.task_route import TaskRoute
+from firstpage.labeling.app.security import Anyone, CurrentPerson, csrf_header, service_of, store_of
+from firstpage.labeling.app.store import projects, tasks, tours, training
+from firstpage.labeling.app.store.connect import iso
+from firstpage.labeling.app.store.judging import SubmittedAnswer
+from firstpage.labeling.app.store.log import ANNOTATIONS, SPAN_KINDS, Timing
+from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store.people import Person
+from firstpage.labeling.app.store.projects import Member
+from firstpage.labeling.app.store.scales import shown_scale
+from firstpage.labeling.app.store.sessions import Conflict, NotFound, TaskState, with_contents
+
+MAX_SPAN_MS = 24 * 60 * 60 * 1000
+MAX_SPANS = 500
+MIN_YEAR = 2000
+MAX_AHEAD = timedelta(
+    days=1
+)  # of the server's clock; an answer from the past may have been sent late
+
+
+def answer_timing(body: AnswerBody, comment: str | None, now: datetime) -> Timing:
+    """Return the times of an answer; a wrong device clock is corrected by the server's `now`."""
+    correction = _TimeCorrection(now)
+    answered = _parsed(body.answered_at)
+    if answered is not None and not correction.plausible(answered):
+        correction.set_clock(answered)
+    shown_at = correction.moment("shown_at", body.shown_at)
+    answered_at = correction.moment("answered_at", body.answered_at)
+    spans = correction.spans(body.spans)
+    return Timing(shown_at, answered_at, spans, comment, adjusted=correction.adjusted)
+
+
+def span_timing(spans: Sequence[Span], now: datetime) -> Timing:
+    """Return the timing of a span that ended without an answer."""
+    return Timing(spans=_TimeCorrection(now).spans(spans))
+
+
+@dataclass
+class _TimeCorrection:
+    """Corrects implausible times; `adjusted` records the corrections."""
+
+    now: datetime
+    offset: timedelta = timedelta(0)
+    adjusted: dict[str, Any] = field(default_factory=dict)
+
+    def plausible(self, moment: datetime) -> bool:
+        return moment.year >= MIN_YEAR and moment <= self.now + MAX_AHEAD
+
+    def set_clock(self, answered: datetime) -> None:
+        """Shift all times so that the answer was given now: the device's clock is wrong."""
+        self.offset = self.now - answered
+        self.adjusted["clock_offset_ms"] = round(self.offset / timedelta(milliseconds=1))
+
+    def moment(self, name: str, text: str | None) -> str | None:
+        """Return a time by the server's clock; None if it cannot be parsed or is implausible."""
+        parsed = _parsed(text)
+        try:
+            shifted = None if parsed is None else parsed + self.offset
+        except OverflowError:
+            shifted = None
+        if shifted is not None and self.plausible(shifted):
+            return iso(shifted)
+        if text is not None:
+            dropped = self.adjusted.setdefault("dropped", [])
+            if name not in dropped:
+                dropped.append(name)
+        return None
+
+    def spans(self, reported: Sequence[Span]) -> tuple[dict[str, Any], ...]:
+        """Return spans of at most a day each, and at most `MAX_SPANS` of them."""
+        spans = [self._span(span) for span in reported]
+        clipped = sum("reported_ms" in span for span in spans)
+        if clipped:
+            self.adjusted["clipped_spans"] = clipped
+        if len(spans) <= MAX_SPANS:
+            return tuple(spans)
+        self.adjusted["merged_spans"] = len(spans)
+        return tuple(_total(spans, kind) for kind in SPAN_KINDS)
+
+    def _span(self, span: Span) -> dict[str, Any]:
+        reported = math.nan if span.ms is None else span.ms
+        ms = 0 if math.isnan(reported) else round(min(max(reported, 0.0), MAX_SPAN_MS))
+        record: dict[str, Any] = {"kind": span.kind, "ms": ms}
+        start = self.moment("start", span.start)
+        if start is not None:
+            record["start"] = start
+        if not abs(reported - ms) < 1:
+            record["reported_ms"] = span.ms if math.isfinite(reported) else str(span.ms)
+        return record
+
+
+def _total(spans: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
+    durations = [span["ms"] for span in spans if span["kind"] == kind]
+    return {"kind": kind, "ms": sum(durations), "merged": len(durations)}
+
+
+def _parsed(text: str | None) -> datetime | None:
+    """Return an ISO 8601 time, by default in UTC; None if it cannot be parsed."""
+    try:
+        parsed = datetime.fromisoformat(text or "")
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+router = APIRouter(tags=["judging"], route_class=AdmissionRoute)
+task_router = APIRouter(tags=["judging"], route_class=TaskRoute)
+Changing = Annotated[Login, Depends(csrf_header)]
+
+
+@router.get("/projects/{slug}/work")
+def work(request: Request, member: Anyone) -> dict[str, Any]:
+    """Return one's own tasks in working order, the next one, and whether practice comes first."""
+    service = service_of(request)
+    with store_of(request).read() as tx:
+        rows = tasks.of_person(tx, member.project, member.person.id)
+        practice = training.progress(tx, member.project, member.person.id)
+        ready = member.project.state == "open" and practice.passed
+        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    own_tasks = [
+        {
+            "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
+            "judgments": t.judgments, "remaining": service.questions_remaining(t),
+        }
+        for t in rows
+    ]  # fmt: skip
+    return {
+        "tasks": own_tasks,
+        "next": chosen.task,
+        "training": {"needed": practice.needed, "passed": practice.passed},
+    }
+
+
+@router.get("/projects/{slug}/next")
+def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
+    """Return one's next task and how it was chosen; leads also get the reason for a fallback."""
+    with store_of(request).read() as tx:
+        rows = tasks.of_person(tx, member.project, member.person.id)
+        passed = training.progress(tx, member.project, member.person.id).passed
+        ready = member.project.state == "open" and passed
+        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    record: dict[str, Any] = {"task": chosen.task, "method": chosen.method}
+    return {**record, "fallback_reason": chosen.fallback_reason} if member.is_lead else record
+
+
+@router.get("/tasks/{task}")
+def state(
+    request: Request, task: bodies.Id, person: CurrentPerson, contents: bool = False
+) -> TaskState:
+    """Return the state of one's own task, with the contents of its documents if asked for."""
+    with store_of(request).holding_connection():
+        current = service_of(request).state(task, person)
+        return _with_contents(request, current, () if contents else None)
+
+
+@task_router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
+def answer(
+    request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing
+) -> TaskState:
+    """Answer the open question; the response follows once the answer is durable."""
+    following = service_of(request).answer(
+        task, login.person, submitted_answer(body, store_of(request).clock())
+    )
+    return _with_contents(request, following, body.known)
+
+
+@task_router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
+def undo(request: Request, task: bodies.Id, body: bodies.StepBody, login: Changing) -> TaskState:
+    """Undo the last judgment."""
+    return service_of(request).undo(task, login.person, body.seq, body.key)
+
+
+@task_router.post("/tasks/{task}/revise", responses={409: {"description": "too late"}})
+def revise(
+    request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing
+) -> TaskState:
+    """Replace the answer of a judgment."""
+    annotations = body.model_dump(include=set(ANNOTATIONS), exclude_none=True)
+    if "reasons" in annotations:
+        annotations["reasons"] = list(dict.fromkeys(annotations["reasons"]))
+    return service_of(request).revise(
+        task, login.person, body.seq, body.key, body.index, body.outcome, tuple(body.bad),
+        annotations,
+    )  # fmt: skip
+
+
+@router.post("/tasks/{task}/spans", status_code=204)
+def spans(request: Request, task: bodies.Id, body: bodies.SpansBody, login: Changing) -> None:
+    """Record time that ended without an answer."""
+    timing = span_timing(body.spans, store_of(request).clock())
+    service_of(request).spend(task, login.person, body.key, timing)
+
+
+@router.post("/tasks/{task}/skip")
+def skip(request: Request, task: bodies.Id, body: bodies.ReasonBody, login: Changing) -> TaskState:
+    """Skip the whole query; it is assigned to another assessor."""
+    return service_of(request).skip(task, login.person, body.reason)
+
+
+@router.post("/tasks/{task}/switch")
+def switch(
+    request: Request, task: bodies.Id, body: bodies.SwitchBody, login: Changing
+) -> TaskState:
+    """Change the strategy or k for the remaining questions; for leads of the project."""
+    _led_task(request, task, login.person)
+    changes = body.model_dump(include={"strategy", "k"}, exclude_none=True)
+    return service_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
+
+
+@router.get("/tasks/{task}/prefetch")
+def prefetch(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, list[str]]:
+    """Return the documents that may be shown next, to load them early."""
+    return {"documents": service_of(request).documents_to_prefetch(task, person)}
+
+
+@router.get("/tasks/{task}/judgments")
+def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, Any]:
+    """Return one's own current judgments."""
+    rows = service_of(request).judgments(task, person)
+    return {
+        "judgments": [
+            {
+                "index": index, "left": asdict(row.left),
+                "right": None if row.right is None else asdict(row.right),
+                "outcome": row.judgment.outcome, "bad": list(row.judgment.bad),
+                "skipped": row.judgment.skipped,
+                "reasons": list(row.reasons), "aspects": dict(row.aspects),
+            }
+            for index, row in enumerate(rows)
+        ]
+    }  # fmt: skip
+
+
+@router.get("/projects/{slug}/training")
+def training_state(request: Request, member: Anyone) -> TaskState:
+    """Return the open practice question."""
+    with store_of(request).read() as tx:
+        return training.state(tx, member.project, member.person.id)
+
+
+@router.post("/projects/{slug}/training", responses={409: {"description": "too late"}})
+def training_answer(
+    request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
+) -> dict[str, Any]:
+    """Answer the practice question; the response says whether it is `correct`, and why."""
+    person = login.person.id
+    with store_of(request).write() as tx:
+        reply = training.recorded(tx, member.project, person, body.key)
+        before = training.state(tx, member.project, person)
+        if reply is None:
+            question = before.question
+            keys = question and (
+                question.left.key, question.right.key if question.right else None,
+            )  # fmt: skip
+            if body.seq != before.seq or keys != (body.left, body.right):
+                raise Conflict("This question is no longer open; this is the current one.", before)
+            reply = training.answer(
+                tx, member.project, person, body.key, body.outcome, body.skipped
+            )
+        after = training.state(tx, member.project, person)
+    return {**asdict(after), "correct": reply[0], "explanation": reply[1]}
+
+
+@router.get("/projects/{slug}/tour")
+def tour_state(request: Request, member: Anyone) -> TaskState:
+    """Return the first question of the guided first task, with sample texts."""
+    return tour.state(member.project.slug, _tour_tool(request, member), member.project.options)
+
+
+@router.post("/projects/{slug}/tour", responses={409: {"description": "no such step"}})
+def tour_answer(
+    request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
+) -> dict[str, Any]:
+    """Answer a question of the guided first task; nothing of the answer is stored."""
+    project, tool = member.project, _tour_tool(request, member)
+    if body.seq >= len(tour.STEPS[tool]):
+        raise Conflict("The tour has ended.", tour.state(project.slug, tool, project.options))
+    grades = len(shown_scale(project.options.grades))
+    correct, explanation = tour.check(tool, body.seq, body.outcome, grades)
+    following = tour.state(project.slug, tool, project.options, body.seq + 1)
+    if following.done:
+        with store_of(request).write() as tx:
+            tours.finish(tx, login.person.id)
+    return {**asdict(following), "correct": correct, "explanation": explanation}
+
+
+def _tour_tool(request: Request, member: Member) -> str:
+    """Return the tool of a person's next task, or the project's."""
+    with store_of(request).read() as tx:
+        rows = tasks.of_person(tx, member.project, member.person.id)
+    return rows[0].tool if rows else member.project.tool
+
+
+def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
+    """Return the answer of a request; the reason for skipping becomes a comment."""
+    comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
+    timing = replace(
+        answer_timing(body, comment, now), reasons=tuple(dict.fromkeys(body.reasons)),
+        aspects=body.aspects,
+    )  # fmt: skip
+    return SubmittedAnswer(
+        body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
+        timing,
+    )  # fmt: skip
+
+
+def _with_contents(request: Request, state: TaskState, known: Collection[int] | None) -> TaskState:
+    """Return the state with the contents of documents that the page does not know."""
+    if known is None or all(document.id in known for document in state.shown()):
+        return state
+    with store_of(request).read() as tx:
+        return with_contents(tx, state, set(known))
+
+
+def _led_task(request: Request, task: int, person: Person) -> None:
+    """Raise unless the person leads the task's project: 403 for its own assessor, else 404."""
+    with store_of(request).read() as tx:
+        row = tasks.get(tx, task)
+        member = None if row is None else projects.member(tx, row.slug, person)
+    if row is None or member is None or not (member.is_lead or row.person == person.id):
+        raise NotFound("there is no such task.")
+    if not member.is_lead:
+        raise HTTPException(403, "Only a lead of this project can do this.")

@@ -1,0 +1,57 @@
+"""Routes of documents: pages of their own, their images, and the empty frame for their content."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import HTMLResponse
+from sqlalchemy import RowMapping
+
+from firstpage.labeling.app.api.bodies import Id
+from firstpage.labeling.app.document_html import EMPTY_PAGE, EMPTY_URL, HEADERS, page_of
+from firstpage.labeling.app.security import CurrentPerson, store_of
+from firstpage.labeling.app.store import projects, tasks, texts
+from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.people import Person
+
+CACHED = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
+router = APIRouter(include_in_schema=False)
+
+
+@router.get(EMPTY_URL)
+async def empty_frame() -> HTMLResponse:
+    """Return the page into which the judging page puts documents."""
+    return HTMLResponse(EMPTY_PAGE, headers=CACHED)
+
+
+@router.get("/documents/{document}")
+def frame(request: Request, document: Id, person: CurrentPerson) -> HTMLResponse:
+    """Return a document as a page of its own."""
+    with store_of(request).read() as tx:
+        row = _allowed(tx, document, person)
+    return HTMLResponse(page_of(row), headers=HEADERS)
+
+
+@router.get("/documents/{document}/image")
+def picture(request: Request, document: Id, person: CurrentPerson) -> Response:
+    """Return the image of a document; its media type is never one that a browser runs."""
+    with store_of(request).read() as tx:
+        row = _allowed(tx, document, person)
+        image = texts.image(tx, row["image"]) if row["image"] else None
+    if image is None:
+        raise HTTPException(404, "This document has no image.")
+    return Response(image["data"], media_type=image["type"], headers=HEADERS)
+
+
+def _allowed(tx: Tx, document: int, person: Person) -> RowMapping:
+    """Return a document to those who judge it or lead its project; 404 for all others."""
+    row = texts.document(tx, document)
+    if row is not None:
+        project = projects.get(tx, row["project"])
+        member = projects.member(tx, project.slug, person)
+        if member is not None and (
+            member.is_lead
+            or row["purpose"] == "training"
+            or tasks.sees_query(tx, person.id, row["query"])
+        ):
+            return row
+    raise HTTPException(404, "There is no such document.")

@@ -1,0 +1,113 @@
+"""Queries of every format that `firstpage candidates` reads, with the same ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from firstpage.core.errors import DataError
+from firstpage.data.formats.row_reader import ByteStream, LocatedRow, ReadLimits, read_lines
+from firstpage.labeling.app.imports import trec
+from firstpage.labeling.app.imports.formats import format_of, limited_rows
+from firstpage.labeling.app.imports.rows import (
+    QUERY,
+    ImportNotes,
+    TrackedRow,
+    check_identifier,
+    description_of,
+    first_text,
+)
+from firstpage.labeling.app.store.texts import QueryRecord
+from firstpage.search.queries import FORMATS, ID_KEYS
+from firstpage.search.sources import check_choice, key_among
+
+HEADER = {*ID_KEYS, *QUERY, "text", "title"}  # names in the first line of a table
+
+
+def read_queries(
+    name: str, stream: ByteStream, limits: ReadLimits, reading: ImportNotes,
+    format_: str | None = None, ordinal: bool = False,
+) -> dict[str, QueryRecord]:  # fmt: skip
+    """Return the queries of a file by id; their texts may be empty.
+
+    With `ordinal` they are numbered "1", "2" and so on, in their order.
+    """
+    if format_ is not None:
+        check_choice("the format of queries", format_, FORMATS)
+    chosen = format_ or format_of(name, stream, limits)
+    if chosen is None:
+        raise DataError(
+            f"{name}: queries are rows (.jsonl, .csv, .tsv, .parquet), TREC topics, SMART or "
+            "NPL; rename it, or name its format (--query-format)."
+        )
+    if chosen == "trec":
+        topics = trec.topics(name, stream, limits, reading).values()
+        return dict(_numbered(topics, ordinal))
+    records = _records(reading.tracked(name, _rows(name, stream, limits, chosen, reading)), ordinal)
+    return dict(records)
+
+
+def _numbered(queries: Iterable[QueryRecord], ordinal: bool) -> Iterator[tuple[str, QueryRecord]]:
+    for number, query in enumerate(queries, 1):
+        key = str(number) if ordinal else query.key
+        yield key, QueryRecord(key, query.text, query.description)
+
+
+def _rows(
+    name: str, stream: ByteStream, limits: ReadLimits, format_: str, reading: ImportNotes
+) -> Iterator[LocatedRow]:
+    """Yield the id and text of each query, and other columns."""
+    if format_ == "lines":
+        for number, line in read_lines(name, stream, limits):
+            yield f"{name}:{number}", {"id": number, "text": line}
+    elif format_ == "tsv" and _has_no_header(name, stream, limits):
+        for number, line in read_lines(name, stream, limits):
+            if line.strip():
+                key, tab, text = line.partition("\t")
+                if not tab or "\t" in text:
+                    raise DataError(
+                        f"{name}:{number}: lines of a table without header are an id, a tab and a "
+                        "text; a header names an id and a text."
+                    )
+                yield f"{name}:{number}", {"id": key, "text": text}
+    else:
+        yield from limited_rows(name, stream, limits, format_, reading.of_file())
+
+
+def _has_no_header(name: str, stream: ByteStream, limits: ReadLimits) -> bool:
+    """Return whether the first line of a table is an id, a tab and a text."""
+    first = next((line for _, line in read_lines(name, stream, limits) if line.strip()), "")
+    stream.seek(0)
+    cells = [cell.strip(' "').casefold() for cell in first.split("\t")]
+    return len(cells) > 1 and HEADER.isdisjoint(cells)
+
+
+def _records(
+    rows: Iterable[tuple[str, TrackedRow]], ordinal: bool
+) -> Iterator[tuple[str, QueryRecord]]:
+    """Yield the queries of rows; refuse an id that occurs twice."""
+    seen: set[str] = set()
+    for number, (location, row) in enumerate(rows, 1):
+        id_key, text_keys = _keys(row)
+        key = str(number)
+        if not ordinal:
+            value = None if id_key is None else row[id_key]
+            key = check_identifier(location, value, "query", "query")
+        elif id_key is not None:
+            row[id_key]  # read, though it is not used
+        if key in seen:
+            raise DataError(f"{location}: duplicate query {key!r}; give each once.")
+        seen.add(key)
+        text = first_text(location, row, text_keys)
+        yield key, QueryRecord(key, text, description_of(location, row))
+
+
+def _keys(row: TrackedRow) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of the id, and those of the text, as `firstpage candidates` reads them.
+
+    `query` is the id beside a `text` or `title`, and otherwise the text beside another id.
+    """
+    filled = row.unread  # nothing is read yet
+    id_key = key_among(filled, ID_KEYS)
+    if id_key is None:
+        return key_among(filled, QUERY), ("text", "title")
+    return id_key, ("text", "query", "title")

@@ -1,0 +1,236 @@
+"""Page rendering: templates, static files, redirects, and errors as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from fastapi import Depends, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from firstpage.core.errors import DataError, FirstpageError
+from firstpage.core.http.static_files import CachedStaticFiles
+from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.labeling.app.security import (
+    csrf_form,
+    csrf_token,
+    current_login,
+    headers_of,
+    settings_of,
+    status_of,
+)
+from firstpage.labeling.app.store import texts
+from firstpage.labeling.app.store.connect import Tx, storable
+from firstpage.labeling.app.store.failures import StoreUnavailable
+from firstpage.labeling.app.store.projects import Member, Project
+from firstpage.labeling.app.store.scales import scale_title
+
+STATIC = Path(__file__).parents[1] / "static"
+SHEETS = {
+    "page.css": ("base.css", "forms.css"),
+    "judge-page.css": ("base.css", "forms.css", "judge.css"),
+}
+
+
+@cache
+def static_files() -> CachedStaticFiles:
+    """Return the static files, with the address under which they are served."""
+    return CachedStaticFiles(STATIC, sheets=SHEETS)
+
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+Form = Annotated[FormData, Depends(csrf_form)]
+
+# Confirmations after an action; the URL has the name, never the text.
+NOTES = {
+    "saved": "Saved.",
+    "password": "Your password was changed. Other devices are signed out.",
+    "imported": "Imported.",
+    "opened": "The project is open; assessors can start.",
+    "closed": "The project is closed.",
+    "assigned": "The queries are assigned.",
+    "revoked": "The link was revoked; it no longer works.",
+    "token": "The token was revoked; it no longer works.",
+    "departed": "Removed from the project; open and started queries were reassigned.",
+    "deleted": "The data of this person were deleted.",
+    "trained": "Well done: you passed the practice. Now start with the real queries.",
+    "toured": "That was the tour. On every question, ? shows the keys and G the guidelines.",
+    "out": "You are signed out.",
+    "expired": "You were signed out, so nothing was saved. Sign in, then send it again.",
+    "switched": "Switched; the answers so far are kept.",
+    "archived": "The project is archived; it can be restored.",
+    "restored": "The project is restored; open it to continue.",
+    "project-deleted": "The project was deleted.",
+    "settled": "The verdict is recorded; the truth takes it into account.",
+    "withdrawn": "The verdict is undone.",
+    "webhook-removed": "The webhook is removed; nothing more is sent.",
+    "reset": "Your new password is set; sign in with it.",
+}
+TITLES = {
+    403: "Not allowed",
+    404: "Not found",
+    413: "Too large",
+    429: "Please wait a moment",
+    503: "Please wait a moment",
+}
+
+
+def tool_labels(project: Project) -> dict[str, str]:
+    """Return what the tools are called on the pages of a project."""
+    return {
+        "pairs": "side by side",
+        "grades": scale_title(project.options.grades),
+        "lists": "two lists",
+    }
+
+
+@cache
+def templates() -> Environment:
+    """Return the template environment; values are escaped, undefined names are errors."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(
+    request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
+) -> HTMLResponse:
+    """Render a template with the variables that all pages share."""
+    try:
+        login = current_login(request)
+    except (HTTPException, StoreUnavailable):  # the page says why nobody is signed in
+        login = None
+    csrf = csrf_token(request, login)
+    field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
+    shared: dict[str, Any] = {
+        "request": request,
+        "here": request.url.path,
+        "person": login.person if login else None,
+        "csrf": csrf,
+        "static": static_files().url,
+        "single_user": settings_of(request).single_user,
+        "by_proxy": login is not None and login.by_proxy,
+        "token": lambda: field,
+        "project": member.project if member else None,
+        "links": navigation(member) if member else [],
+        "note": NOTES.get(request.query_params.get("note", "")),
+        "note_kind": "warn" if request.query_params.get("note") == "expired" else "good",
+        "problem": None,
+    }
+    page = templates().get_template(name).render({**shared, **context})
+    return HTMLResponse(page, status)
+
+
+def navigation(member: Member) -> list[tuple[str, str]]:
+    """Return the labels and URLs of a project's pages for this person."""
+    start = f"/p/{member.project.slug}"
+    links = []
+    if member.is_lead:
+        links += [
+            ("Dashboard", f"{start}/dashboard"),
+            ("Answers", f"{start}/answers"),
+            ("Adjudicate", f"{start}/adjudicate"),
+            ("Agreement", f"{start}/agreement"),
+            ("Truth", f"{start}/truth"),
+            *([("Measure", f"{start}/measure")] if "lists" in member.project.tools else []),
+            ("People", f"{start}/people"),
+            ("Set up", f"{start}/setup"),
+            ("Audit", f"{start}/audit"),
+        ]
+    if "assessor" in member.roles:
+        links += [("My queries", start)]
+    return [*links, ("Guidelines", f"{start}/guidelines")]
+
+
+def query_texts(tx: Tx, project: Project) -> dict[str, str]:
+    """Return the texts of a project's queries by their ids, also of archived ones."""
+    return {row["key"]: row["text"] for row in texts.of_project(tx, project.id, archived=True)}
+
+
+def redirect(path: str, note: str | None = None) -> RedirectResponse:
+    """Redirect after a form, so that a reload does not submit it again."""
+    return RedirectResponse(f"{path}?note={note}" if note else path, status_code=303)
+
+
+def local_path(path: object) -> str:
+    """Return a path to redirect to if it is on this site; otherwise the home page."""
+    text = path if isinstance(path, str) else ""
+    unsafe = any(c in text for c in "\\\r\n\t") or not text.isprintable()
+    return text if text.startswith("/") and not text.startswith("//") and not unsafe else "/"
+
+
+def field(form: FormData, name: str, default: str = "") -> str:
+    """Return a stripped text of a form; one that the databases cannot store is refused."""
+    value = form.get(name, default)
+    if not isinstance(value, str):
+        return default
+    try:
+        return storable(value.strip())
+    except ValueError as error:
+        raise DataError(f"{name}: {error}; remove it.") from error
+
+
+class PageRoute(AdmissionRoute):
+    """A route whose errors are pages; without a login it redirects to the sign-in page."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Accept HEAD wherever GET is accepted."""
+        super().__init__(*args, **kwargs)
+        if self.methods and "GET" in self.methods:
+            self.methods.add("HEAD")
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except RequestValidationError:
+                return await run_in_threadpool(error_page, request, 404, "There is no such page.")
+            except HTTPException as error:
+                return await run_in_threadpool(
+                    error_page, request, error.status_code, str(error.detail)
+                )
+            except FirstpageError as error:
+                page = await run_in_threadpool(error_page, request, status_of(error), str(error))
+                page.headers.update(headers_of(error))
+                return page
+
+        return handle
+
+
+def error_page(request: Request, status: int, detail: str) -> Response:
+    """Return the page of an error, or a redirect to the sign-in page."""
+    if status == 401:
+        return RedirectResponse(_login_path(request), status_code=303)
+    title = TITLES.get(status, "Something went wrong")
+    return render(request, "error.html", status=status, title=title, detail=sentence(detail))
+
+
+def _login_path(request: Request) -> str:
+    """Return the address to sign in and then return to the page; a form that was sent is lost."""
+    if request.method in ("GET", "HEAD"):
+        return f"/login?next={quote(request.url.path)}"
+    try:
+        page = local_path(unquote(urlsplit(request.headers.get("referer", "")).path))
+    except ValueError:  # the header is not an address
+        page = "/"
+    return f"/login?next={quote(page)}&note=expired"
+
+
+def sentence(error: object) -> str:
+    """Return an error as a sentence for a page."""
+    text = " ".join(str(error).split())
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,409 @@
+"""Set-up pages of a project, from its title to its opening."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.datastructures import FormData, UploadFile
+
+from firstpage.core.errors import DataError
+from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.labeling.app.imports.bundle import Bundle, File, Sources, read
+from firstpage.labeling.app.imports.pictures import from_uploads
+from firstpage.labeling.app.imports.texts import add
+from firstpage.labeling.app.pages.dashboard import CHOICES
+from firstpage.labeling.app.pages.rendering import (
+    NOTES,
+    Form,
+    PageRoute,
+    field,
+    query_texts,
+    redirect,
+    render,
+    sentence,
+)
+from firstpage.labeling.app.security import CurrentPerson, Lead, settings_of, store_of
+from firstpage.labeling.app.store import assigning, projects, texts, webhooks
+from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.options import comparison_outcomes
+from firstpage.labeling.app.store.people import Person
+from firstpage.labeling.app.store.projects import Member, Project
+from firstpage.labeling.app.store.scales import (
+    grade_names,
+    parse_scale,
+    parse_tags,
+    scale_ends,
+    scale_text,
+    scale_title,
+)
+from firstpage.labeling.app.webhooks import check_public
+from firstpage.labeling.session.events import RATES
+from firstpage.labeling.strategies.registry import STRATEGIES, STRATEGY_OF
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+STRATEGY_LABELS = {
+    "adaptive": "Adaptive: asks the most informative pair (recommended)",
+    "tournament": "Tournament: fewest questions, trusts every answer",
+    "insertion": "Binary insertion into the sorted top k; good with a prior order",
+    "heap-closure": "Heap, with the transitive closure of the answers",
+    "heap-memo": "Heap, never asks a pair twice",
+    "heap": "Heap, as published: asks some pairs twice",
+    "quick-sort": "Quick sort",
+    "select-best": "Repeated selection of the best",
+}
+
+
+@router.get("/projects/new")
+def new(request: Request, person: CurrentPerson) -> Response:
+    with store_of(request).read() as tx:
+        _may_create(tx, person)
+    return render(request, "lead/new.html", values={"title": "", "slug": ""})
+
+
+@router.post("/projects/new")
+def create(request: Request, form: Form, person: CurrentPerson) -> Response:
+    title = field(form, "title")
+    slug = field(form, "slug") or slug_of(title)
+    try:
+        with store_of(request).write() as tx:
+            _may_create(tx, person)
+            project = projects.create(tx, slug, title, by=person)
+            if settings_of(request).single_user:
+                projects.join(tx, project, person, "assessor", by=person)
+    except DataError as error:
+        values = {"title": title, "slug": slug}
+        return render(request, "lead/new.html", status=400, values=values, problem=sentence(error))
+    return redirect(f"/p/{project.slug}/setup/data")
+
+
+@router.get("/p/{slug}/setup")
+def project_page(request: Request, member: Lead) -> Response:
+    return _project_page(request, member)
+
+
+@router.post("/p/{slug}/setup/webhook")
+def save_webhook(request: Request, member: Lead, form: Form) -> Response:
+    """Set or remove the webhook; the secret that signs its messages is shown once."""
+    if form.get("remove") == "yes":
+        with store_of(request).write() as tx:
+            webhooks.remove(tx, member.project, member.person)
+        return redirect(f"/p/{member.project.slug}/setup", "webhook-removed")
+    url = field(form, "url")
+    try:
+        check_public(url, settings_of(request).private_webhooks)
+        with store_of(request).write() as tx:
+            hook = webhooks.put(tx, member.project, url, member.person)
+    except DataError as error:
+        return _project_page(request, member, status=400, problem=sentence(error))
+    return _project_page(request, member, secret=hook.secret)
+
+
+def _project_page(
+    request: Request, member: Member, secret: str | None = None, **context: Any
+) -> Response:
+    """Render the first page of the set-up; `secret` is that of a webhook just set."""
+    with store_of(request).read() as tx:
+        hook = webhooks.find(tx, member.project.id)
+        messages = webhooks.recent(tx, member.project.id, 5)
+        titles = query_texts(tx, member.project)
+    return render(
+        request, "lead/project.html", member=member, ready=ready(request, member), hook=hook,
+        messages=messages, titles=titles, secret=secret, **context,
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/setup")
+def save_project(request: Request, member: Lead, form: Form) -> Response:
+    changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")}
+    with store_of(request).write() as tx:
+        projects.change(tx, member.project, changes, member.person)
+    return redirect(f"/p/{member.project.slug}/setup/data", "saved")
+
+
+@router.get("/p/{slug}/setup/judging")
+def judging_page(request: Request, member: Lead) -> Response:
+    return _judging(request, member)
+
+
+@router.post("/p/{slug}/setup/judging")
+def save_judging(request: Request, member: Lead, form: Form) -> Response:
+    """Save the tool in draft, the setting before the first answer, options at any time."""
+    try:
+        with store_of(request).write() as tx:
+            fixed = projects.fixed_settings(tx, member.project)
+            changes = _changes(form, member.project, fixed)
+            projects.change(tx, member.project, changes, member.person)
+    except DataError as error:
+        return _judging(request, member, status=400, problem=sentence(error))
+    return redirect(f"/p/{member.project.slug}/setup/people", "saved")
+
+
+@router.get("/p/{slug}/setup/assignment")
+def assignment_page(request: Request, member: Lead) -> Response:
+    """Show the current assignment, its problems, and what assigning again would change."""
+    with store_of(request).read() as tx:
+        overview = assigning.overview(tx, member.project)
+    return render(
+        request, "lead/assignment.html", member=member, ready=ready(request, member),
+        overview=overview, reason=sentence(overview.reason) if overview.reason else "",
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/assignment")
+def assign(request: Request, member: Lead, form: Form) -> Response:
+    """Assign the queries, and open the project if requested."""
+    with store_of(request).write() as tx:
+        assigning.assign_tasks(tx, member.project, member.person)
+        if form.get("open") == "yes":
+            projects.set_state(tx, member.project, "open", member.person)
+    note = "opened" if form.get("open") == "yes" else "assigned"
+    return redirect(f"/p/{member.project.slug}/dashboard", note)
+
+
+@router.post("/p/{slug}/open")
+def reopen(request: Request, member: Lead, form: Form) -> Response:
+    return _set_state(request, member, "open", "opened")
+
+
+@router.post("/p/{slug}/close")
+def close(request: Request, member: Lead, form: Form) -> Response:
+    return _set_state(request, member, "closed", "closed")
+
+
+def ready(request: Request, member: Member) -> dict[str, bool]:
+    """Return which steps of the set-up are complete."""
+    project = member.project
+    with store_of(request).read() as tx:
+        has_queries = bool(texts.of_project(tx, project.id))
+        team = projects.members(tx, project, "assessor")
+    has_people = any(row["departed_at"] is None for row in team)
+    opened = project.state != "draft"
+    return {
+        "": True,
+        "/data": has_queries,
+        "/people": has_people,
+        "/judging": opened,
+        "/assignment": opened,
+    }
+
+
+def slug_of(title: str) -> str:
+    """Return a short name for a title: ASCII letters and digits, the rest as dashes."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64] or "project"
+
+
+def _set_state(request: Request, member: Member, state: str, note: str) -> Response:
+    with store_of(request).write() as tx:
+        projects.set_state(tx, member.project, state, member.person)
+    return redirect(f"/p/{member.project.slug}/dashboard", note)
+
+
+def _judging(request: Request, member: Member, **context: Any) -> Response:
+    project = member.project
+    with store_of(request).read() as tx:
+        fixed = projects.fixed_settings(tx, project)
+    implied = set(STRATEGY_OF.values())  # by a tool
+    named = [(n, w) for n, w in STRATEGY_LABELS.items() if n in STRATEGIES]
+    known = {n for n, _ in named}
+    named += [(n, n) for n in STRATEGIES if n not in known and n not in implied]
+    if project.setting.strategy not in dict(named):
+        named.append((project.setting.strategy, project.setting.strategy))
+    return render(
+        request, "lead/judging.html", member=member, ready=ready(request, member),
+        tools=_tools(project), strategies=named, setting=project.setting,
+        options=project.options, choices=CHOICES,
+        scale_text=scale_text(project.options.grades), percentage=percentage, fixed=fixed,
+        **context,
+    )  # fmt: skip
+
+
+def _tools(project: Project) -> list[tuple[str, str, str]]:
+    """Return the tools, each with its label and what it asks."""
+    scale = project.options.grades
+    return [
+        ("pairs", "Side by side", "Which of two documents is better? Finds the top k, in order."),
+        (
+            "grades",
+            scale_title(scale).capitalize(),
+            f"Each document on its own, {scale_ends(scale)}.",
+        ),
+        ("lists", "Two result lists", "Which of two result lists is better, and by how much?"),
+    ]
+
+
+def _changes(form: Any, project: Project, fixed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the changes of the form, as `projects.change` expects them.
+
+    The fields of fixed parts are disabled, so the form does not have them.  If an answer came
+    while the page was open it does, and the change is refused.
+    """
+    options: dict[str, Any] = {
+        "ties": form.get("ties") == "yes",
+        "bad": form.get("bad") == "yes",
+        "away_after": _number(form, "away_after"),
+        "training_pass": _fraction(form, "training_pass"),
+        "replicates": _integer(form, "replicates"),
+        "folds": _integer(form, "folds") if field(form, "folds") else None,
+        "list_selection": field(form, "list_selection") or "order",
+        "grades": parse_scale(field(form, "grades").replace("\r", "")),
+        "aspects": parse_tags(field(form, "aspects").replace("\r", "")),
+        "reasons": parse_tags(field(form, "reasons").replace("\r", "")),
+        "verdict_weight": _weight(form, project),
+    }
+    changes: dict[str, Any] = {"options": options}
+    if "setting" not in fixed or form.get("k") is not None:
+        setting = {name: _integer(form, name) for name in ("k", "seed", "refine")}
+        fractions = {name: _fraction(form, name, "0") for name in RATES}
+        changes["setting"] = {**setting, **fractions, "strategy": field(form, "strategy")}
+    if "tool" in fixed:
+        return changes
+    tools = [t for t in form.getlist("tools") if t in projects.TOOLS]
+    if not tools:
+        raise DataError("choose at least one tool.")
+    options["tools"] = tools if len(tools) > 1 else None
+    return {"tool": tools[0], **changes}
+
+
+def _weight(form: Any, project: Project) -> float:
+    text = field(form, "verdict_weight") or str(project.options.verdict_weight)
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text):
+        raise DataError(f"the weight of a verdict must be a number; got {text[:20]!r}.")
+    return float(text) if "." in text else int(text)
+
+
+def percentage(fraction: float) -> str:
+    """Return a fraction as a percentage, from which `_fraction` reads the same number."""
+    digits = format(Decimal(repr(fraction)) * 100, "f")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _fraction(form: Any, name: str, default: str = "") -> float:
+    """Return the fraction of a percentage, without rounding it."""
+    return float(_decimal(form, name, default) / 100)
+
+
+def _number(form: Any, name: str) -> float:
+    """Return a number that is not negative; an integer stays one."""
+    value = _decimal(form, name)
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _decimal(form: Any, name: str, default: str = "") -> Decimal:
+    text = field(form, name) or default
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,25})?", text):
+        raise DataError(f"{name.replace('_', ' ')} must be a number; got {text[:20]!r}.")
+    return Decimal(text)
+
+
+def _integer(form: Any, name: str, default: str = "") -> int:
+    text = field(form, name) or default
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise DataError(f"{name.replace('_', ' ')} must be an integer; got {text[:20]!r}.")
+    return int(text)
+
+
+def _may_create(tx: Tx, person: Person) -> None:
+    if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
+        raise HTTPException(403, "Only a lead can create projects.")
+
+
+FORMATS = [
+    ("rows", "Rows", "Queries and documents as JSON lines, CSV or Parquet"),
+    ("trec", "TREC", "Topics, a run, and the collection with the texts"),
+    ("letor", "LETOR", "A LETOR file, and the collection with the texts"),
+    ("known", "Known answers", "Practice questions, or known answers to mix in"),
+]
+FILES = [  # name, label, hint, formats, needed
+    ("documents", "Documents", "query, document, text or html, title …", "rows", True),
+    ("queries", "Queries", "query, text, description; optional", "rows letor", False),
+    ("images", "Images", "the image files that documents name", "rows", False),
+    ("topics", "Topics", "TREC topics; optional", "trec", False),
+    ("run", "Runs", "query Q0 document rank score tag; several are pooled", "trec", True),
+    ("letor", "LETOR file", "with docid = … in its comments", "letor", True),
+    ("collection", "Collection", "rows, TREC text, SMART or NPL; the texts", "trec letor", True),
+    ("training", "Practice questions", "text, left, right, outcome, explanation", "known", False),
+    ("gold_questions", "Known answers", "query, left, right, outcome", "known", False),
+    ("qrels", "Grades", "qrels of the items of lists: query 0 item grade", "rows known", False),
+]
+
+
+SEVERAL = ("images", "run")  # may be several files
+
+
+@router.get("/p/{slug}/setup/data")
+def data_page(request: Request, member: Lead) -> Response:
+    return _page(request, member)
+
+
+@router.post("/p/{slug}/preview/import")
+def preview(request: Request, member: Lead, form: Form) -> Response:
+    """Show the content of the chosen files, or the first error; nothing is stored."""
+    try:
+        bundle = _read(request, member.project, form)
+    except DataError as error:
+        return render(request, "lead/preview.html", member=member, problem=sentence(error))
+    kinds = Counter(d.kind for q in bundle.queries for d in q.documents).most_common()
+    return render(
+        request, "lead/preview.html", member=member, queries=bundle.queries, kinds=kinds,
+        documents=sum(n for _, n in kinds),
+        gold_questions=len(bundle.gold_questions) + len(bundle.training),
+        grades=sum(map(len, bundle.grades.values())), notes=[sentence(n) for n in bundle.notes],
+    )  # fmt: skip
+
+
+@router.post("/p/{slug}/import")
+def import_(request: Request, member: Lead, form: Form) -> Response:
+    """Import the files, all or nothing; show what was omitted or corrected."""
+    try:
+        bundle = _read(request, member.project, form)
+        add(store_of(request), member.project, bundle, member.person)
+    except DataError as error:
+        return _page(request, member, status=400, problem=sentence(error))
+    if bundle.notes:
+        notes = [sentence(note) for note in bundle.notes]
+        return _page(request, member, note=NOTES["imported"], notes=notes)
+    return redirect(f"/p/{member.project.slug}/setup/data", "imported")
+
+
+def _page(request: Request, member: Member, notes: Sequence[str] = (), **context: Any) -> Response:
+    """Render the page of imports; `notes` are those on the import before."""
+    with store_of(request).read() as tx:
+        queries = texts.of_project(tx, member.project.id)
+        training = len(texts.gold_questions_of(tx, member.project.id, "training"))
+    return render(
+        request, "lead/data.html", member=member, ready=ready(request, member), queries=queries,
+        documents=sum(q["n"] for q in queries), training=training, formats=FORMATS, files=FILES,
+        several=SEVERAL, notes=notes, **context,
+    )  # fmt: skip
+
+
+def _read(request: Request, project: Project, form: FormData) -> Bundle:
+    """Read the files of the form."""
+    files: dict[str, Any] = {}
+    for name, *_ in FILES:
+        upload = form.get(name)
+        if name not in SEVERAL and isinstance(upload, UploadFile) and upload.filename:
+            files[name] = File.uploaded(upload.filename, upload.file)
+    runs = tuple(
+        File.uploaded(f.filename, f.file)
+        for f in form.getlist("run")
+        if isinstance(f, UploadFile) and f.filename
+    )
+    images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
+    pictures = from_uploads({f.filename or "": f.file for f in images})
+    limits = ReadLimits(bytes=settings_of(request).max_unpacked)
+    pages = "lists" in project.tools and bool(runs)
+    sources = Sources(
+        **files, runs=runs, pictures=pictures, pages=pages,
+        grade_names=grade_names(project.options.grades),
+        outcomes=comparison_outcomes(project.options, project.tools),
+    )  # fmt: skip
+    return read(sources, limits)

@@ -1,0 +1,206 @@
+"""Pages to sign in and out, accept an invitation, and change a password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from firstpage.core.errors import DataError, FirstpageError
+from firstpage.labeling.app import sign_in
+from firstpage.labeling.app.pages.rendering import (
+    Form,
+    PageRoute,
+    field,
+    local_path,
+    redirect,
+    render,
+    sentence,
+)
+from firstpage.labeling.app.security import (
+    LoggedIn,
+    OptionalLogin,
+    delete_login_cookie,
+    device_of,
+    headers_of,
+    network_of,
+    session_of,
+    set_sign_in_cookies,
+    sign_in_pool_of,
+    status_of,
+    store_of,
+)
+from firstpage.labeling.app.store import invitations, logins, tokens
+from firstpage.labeling.app.store.invitations import Invitation
+from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store.sessions import NotFound
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+MAX_LENGTH = 600  # characters of a password or a token
+
+
+@router.get("/login")
+def login_page(request: Request, login: OptionalLogin, next: str = "/") -> Response:
+    if login is not None:
+        return redirect(local_path(next))
+    return render(request, "login.html", next=local_path(next), login_value="")
+
+
+@router.post("/login")
+async def log_in(request: Request, form: Form, before: OptionalLogin) -> Response:
+    """Sign in; after a failure the form is shown again with the login filled in."""
+    login, target = field(form, "login"), local_path(form.get("next"))
+    source = await device_of(request, login)
+    try:
+        result = await sign_in_pool_of(request).run(
+            source, sign_in.log_in, store_of(request), login, _secret(form, "password"), source,
+            before,
+        )  # fmt: skip
+    except FirstpageError as error:
+        return await _retry_form(request, "login.html", error, next=target, login_value=login)
+    response = redirect(target)
+    set_sign_in_cookies(request, response, result)
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request, form: Form, login: LoggedIn) -> Response:
+    with store_of(request).write() as tx:
+        logins.end(tx, login.id)
+    response = redirect("/login", "out")
+    delete_login_cookie(response)
+    return response
+
+
+@router.get("/invitation/{token}")
+def invited(request: Request, token: str) -> Response:
+    """Show an invitation, to be accepted as the signed-in person or with a new account."""
+    offer = _offer(request, token, "join")
+    return render(request, "invitation.html", invitation=offer, values={"login": "", "name": ""})
+
+
+@router.post("/invitation/{token}")
+async def accept(request: Request, token: str, form: Form, login: OptionalLogin) -> Response:
+    values = {"login": field(form, "login"), "name": field(form, "name")}
+    try:
+        result = await sign_in_pool_of(request).run(
+            session_of(request, login) if login else network_of(request),
+            sign_in.accept, store_of(request), token[:MAX_LENGTH], **values,
+            password=_secret(form, "password"), person=login.person if login else None,
+        )  # fmt: skip
+    except FirstpageError as error:
+        offer = await run_in_threadpool(_offer, request, token, "join")
+        return await _retry_form(request, "invitation.html", error, invitation=offer, values=values)
+    response = redirect(f"/p/{result.project.slug}" if result.project else "/")
+    set_sign_in_cookies(request, response, result)
+    return response
+
+
+@router.get("/reset/{token}")
+def reset_page(request: Request, token: str) -> Response:
+    return render(request, "reset.html", account=_offer(request, token, "reset").login)
+
+
+@router.post("/reset/{token}")
+async def reset(request: Request, token: str, form: Form) -> Response:
+    try:
+        result = await sign_in_pool_of(request).run(
+            network_of(request), sign_in.reset, store_of(request), token[:MAX_LENGTH],
+            _secret(form, "password"),
+        )  # fmt: skip
+    except FirstpageError as error:
+        offer = await run_in_threadpool(_offer, request, token, "reset")
+        return await _retry_form(request, "reset.html", error, account=offer.login)
+    response = redirect("/login", "reset")
+    set_sign_in_cookies(request, response, result)
+    return response
+
+
+@router.get("/account")
+def account(request: Request, login: LoggedIn) -> Response:
+    return _account(request, login)
+
+
+def _account(request: Request, login: Login, **context: Any) -> Response:
+    with store_of(request).read() as tx:
+        own_tokens = tokens.listed(tx, login.person.id)
+    return render(
+        request, "account.html", **{"api_tokens": own_tokens, "new_token": None, **context}
+    )
+
+
+@router.post("/account/tokens")
+def create_token(request: Request, form: Form, login: LoggedIn) -> Response:
+    """Create an API token, and show it on the page of this response, once."""
+    try:
+        with store_of(request).write() as tx:
+            secret, _ = tokens.create(
+                tx, login.person, field(form, "name"), field(form, "scope"), _days(form)
+            )
+    except DataError as error:
+        return _account(request, login, problem=sentence(error), status=400)
+    return _account(request, login, new_token=secret)
+
+
+@router.post("/account/tokens/revoke")
+def revoke_token(request: Request, form: Form, login: LoggedIn) -> Response:
+    number = field(form, "token")
+    known = number.isascii() and number.isdigit() and len(number) < 10
+    with store_of(request).write() as tx:
+        if not known or not tokens.revoke(tx, int(number), login.person.id, login.person.id):
+            raise NotFound("there is no such token.")
+    return redirect("/account", "token")
+
+
+def _days(form: FormData) -> float | None:
+    """Return for how many days a new token is valid; None if it does not expire."""
+    text = field(form, "days")
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError as error:
+        raise DataError("the number of days must be a number, or empty.") from error
+
+
+@router.post("/account/password")
+async def change_password(request: Request, form: Form, login: LoggedIn) -> Response:
+    source = session_of(request, login)
+    try:
+        result = await sign_in_pool_of(request).run(
+            source, sign_in.change_password, store_of(request), login, _secret(form, "old"),
+            _secret(form, "new"), source,
+        )  # fmt: skip
+    except FirstpageError as error:
+        with store_of(request).read() as tx:
+            own_tokens = tokens.listed(tx, login.person.id)
+        return await _retry_form(
+            request, "account.html", error, api_tokens=own_tokens, new_token=None
+        )
+    response = redirect("/account", "password")
+    set_sign_in_cookies(request, response, result)
+    return response
+
+
+def _secret(form: FormData, name: str) -> str:
+    return str(form.get(name) or "")[:MAX_LENGTH]
+
+
+def _offer(request: Request, token: str, kind: str) -> Invitation:
+    with store_of(request).read() as tx:
+        return invitations.find_offer(tx, token[:MAX_LENGTH], kind)
+
+
+async def _retry_form(
+    request: Request, template: str, error: FirstpageError, **context: Any
+) -> Response:
+    """Show the form again with the error, and with `Retry-After` where it applies."""
+    status = status_of(error)
+    page = await run_in_threadpool(
+        render, request, template, problem=sentence(error),
+        status=status if status in (429, 503) else 400, **context,
+    )  # fmt: skip
+    page.headers.update(headers_of(error))
+    return page

@@ -1,0 +1,301 @@
+"""Authentication and authorization: cookies, CSRF tokens, roles.
+
+Objects that a person may not know of are reported as not found (404).  Every change needs the CSRF
+token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf`.  Only programs
+with an API token need none (`firstpage.labeling.app.programs`).
+The API and the pages share the status codes and headers of user errors.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Header, HTTPException, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+
+from firstpage.core.http.same_site import FORGED, equal_tokens, guest_csrf
+from firstpage.labeling.app import programs, sign_in
+from firstpage.labeling.app.analysis.analyst import Analyst
+from firstpage.labeling.app.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
+from firstpage.labeling.app.store import attempts, logins, projects
+from firstpage.labeling.app.store.attempts import RequestSource, TooMany
+from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store.failures import StoreUnavailable
+from firstpage.labeling.app.store.judging import JudgingService
+from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store.people import Person
+from firstpage.labeling.app.store.projects import Member
+from firstpage.labeling.app.store.sessions import NotFound
+
+STATUS: dict[type[Exception], int] = {
+    NotFound: 404,
+    WrongLogin: 401,
+    TooMany: 429,
+    SignInBusy: 503,
+    StoreUnavailable: 503,
+}  # any other user error is a 400
+RETRY_AFTER = 2  # seconds, unless the error has its own
+
+
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of an error."""
+    return next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """Return the headers of an error: `Retry-After` where trying again may help."""
+    if status_of(error) not in (429, 503):
+        return {}
+    return {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
+
+
+COOKIE = "firstpage_login"
+GUEST = "firstpage_guest"  # the CSRF token of people who are not signed in belongs to it
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """How the application is served.
+
+    Attributes
+    ----------
+    single_user : bool
+        A single user on this machine without accounts; `token` signs their browser in once.
+    hosts : tuple of str
+        Host names of the server, in addition to those of this machine.
+    proxy : bool
+        Whether to trust the address and scheme that a reverse proxy forwards.
+    max_upload, max_unpacked, max_body : int
+        Maximum bytes of an import, of one unpacked file, and of any other body.
+    max_connections : int
+        Maximum open connections; a new one replaces the one that is idle longest.
+    body_timeout, min_body_rate : float
+        Seconds to wait for a body, plus one second for every `min_body_rate` bytes received.
+    separate_analysis : bool
+        Whether pages of leads are computed in another process.
+    auth_header : str, optional
+        Header in which an authenticating proxy names the person.
+    auth_from : tuple of str
+        Addresses and networks of that proxy; the header is refused from all others.
+    auth_create : bool
+        Whether a person whom the proxy names gets an account if there is none.
+    private_webhooks : bool
+        Whether webhooks may have addresses that are not public.
+    """
+
+    single_user: bool = False
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    proxy: bool = False
+    max_upload: int = 64 << 20
+    max_unpacked: int = 512 << 20
+    max_body: int = 1 << 20
+    max_connections: int = 1000
+    body_timeout: float = 10.0
+    min_body_rate: float = 16 << 10
+    separate_analysis: bool = False
+    auth_header: str | None = None
+    auth_from: tuple[str, ...] = ()
+    auth_create: bool = False
+    private_webhooks: bool = False
+
+
+def store_of(request: Request) -> Store:
+    return cast(Store, request.app.state.store)
+
+
+def service_of(request: Request) -> JudgingService:
+    return cast(JudgingService, request.app.state.judging_service)
+
+
+def analyst_of(request: Request) -> Analyst:
+    return cast(Analyst, request.app.state.analyst)
+
+
+def sign_in_pool_of(request: Request) -> SignInPool:
+    return cast(SignInPool, request.app.state.sign_in_pool)
+
+
+def settings_of(request: Request) -> ServeSettings:
+    return cast(ServeSettings, request.app.state.settings)
+
+
+def current_login(request: Request) -> Login | None:
+    """Return the login of a request; None if nobody is signed in.
+
+    An API token comes first, then the header of an authenticating proxy, then the cookie: what a
+    browser sends on its own never adds to what a program or a proxy may do.
+    """
+    api_token = programs.token_of(request)
+    if api_token is not None:
+        return programs.login_by_token(store_of(request), request, api_token, address_of(request))
+    user = getattr(request.state, "remote_user", None)
+    if user is not None:
+        create = settings_of(request).auth_create
+        return programs.login_by_proxy(store_of(request), user, create, address_of(request))
+    return _login_by_cookie(request)
+
+
+def _login_by_cookie(request: Request) -> Login | None:
+    token = request.cookies.get(COOKIE)
+    if not token or len(token) > 200:
+        return None
+    store = store_of(request)
+    with store.read() as tx:
+        login = logins.find(tx, token)
+    if login is not None and login.stale:
+        with suppress(StoreUnavailable), store.write() as tx:  # reading needs no writing
+            logins.touch(tx, login.id)
+    return login
+
+
+OptionalLogin = Annotated[Login | None, Depends(current_login)]
+
+
+def require_login(login: OptionalLogin) -> Login:
+    """Return the login; 401 if nobody is signed in."""
+    if login is None:
+        raise HTTPException(401, "Please sign in first.")
+    return login
+
+
+LoggedIn = Annotated[Login, Depends(require_login)]
+
+
+def current_person(login: LoggedIn) -> Person:
+    """Return the signed-in person; 401 if there is none."""
+    return login.person
+
+
+CurrentPerson = Annotated[Person, Depends(current_person)]
+
+
+def csrf_header(
+    login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
+) -> Login:
+    """Return the login if the request's header has its CSRF token (for the JSON API)."""
+    if login.scope is not None:
+        return login  # an API token, which no browser sends on its own
+    if not equal_tokens(x_csrf_token or "", login.csrf):
+        raise HTTPException(403, FORGED)
+    return login
+
+
+def check_csrf(request: Request, login: Login) -> None:
+    """Check the CSRF token of a login that the route does not require."""
+    csrf_header(login, request.headers.get("x-csrf-token"))
+
+
+def csrf_token(request: Request, login: OptionalLogin) -> str:
+    """Return the CSRF token of a page's forms and meta tag.
+
+    Without a login it is derived from a guest cookie, which other sites can neither read nor set.
+    """
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST) or getattr(request.state, "guest", None)
+    if not guest:
+        guest = secrets.token_urlsafe(32)
+        request.state.guest = guest  # the middleware sets the cookie
+    return guest_csrf(guest)
+
+
+def expected_csrf(request: Request, login: Login | None) -> str:
+    """Return the CSRF token that a form of this browser must have; empty if it has none."""
+    if login is not None:
+        return login.csrf
+    guest = request.cookies.get(GUEST)
+    return guest_csrf(guest) if guest else ""
+
+
+async def csrf_form(request: Request, login: OptionalLogin) -> FormData:
+    """Return the submitted form if its field `csrf` is correct (for pages)."""
+    form = await request.form()
+    expected = expected_csrf(request, login)
+    submitted = form.get("csrf")
+    if not expected or not isinstance(submitted, str) or not equal_tokens(submitted, expected):
+        raise HTTPException(403, FORGED)
+    return form
+
+
+SlugPath = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
+
+
+def member_of(request: Request, slug: SlugPath, person: CurrentPerson) -> Member:
+    """Return the signed-in person's membership in the project; 404 if there is none."""
+    with store_of(request).read() as tx:
+        member = projects.member(tx, slug, person)
+    if member is None:
+        raise HTTPException(404, "There is no such project.")
+    return member
+
+
+def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
+    """Return the membership of a lead; 403 for assessors, who know that the project exists."""
+    if not member.is_lead:
+        raise HTTPException(403, "Only a lead of this project can do this.")
+    return member
+
+
+def admin_of(person: CurrentPerson) -> Person:
+    """Return the signed-in person if they are an admin; otherwise 403."""
+    if not person.admin:
+        raise HTTPException(403, "Only an admin can do this.")
+    return person
+
+
+Admin = Annotated[Person, Depends(admin_of)]
+Anyone = Annotated[Member, Depends(member_of)]
+Lead = Annotated[Member, Depends(lead_of)]
+
+
+def set_login_cookie(request: Request, response: Response, token: str) -> None:
+    """Set the cookie of a session."""
+    _set_cookie(request, response, COOKIE, token, logins.DAYS)
+
+
+def set_sign_in_cookies(request: Request, response: Response, result: SignInResult) -> None:
+    """Set the cookies of a sign-in: the session and the known device."""
+    if result.token is not None:
+        set_login_cookie(request, response, result.token)
+    if result.device is not None:
+        _set_cookie(request, response, *result.device, sign_in.DAYS)
+
+
+def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
+    """Set a cookie that scripts and other sites' forms cannot use; secure if served over https."""
+    response.set_cookie(
+        name, value, max_age=days * 86400, httponly=True, samesite="lax",
+        secure=request.url.scheme == "https", path="/",
+    )  # fmt: skip
+
+
+def delete_login_cookie(response: Response) -> None:
+    """Delete the cookie of the session."""
+    response.delete_cookie(COOKIE, path="/")
+
+
+def address_of(request: Request) -> str:
+    """Return the address of a request, for the audit log."""
+    return request.client.host[:64] if request.client else "unknown"
+
+
+def network_of(request: Request) -> RequestSource:
+    """Return the source of a request by somebody who is not signed in, for rate limits."""
+    return attempts.network(address_of(request))
+
+
+def session_of(request: Request, login: Login) -> RequestSource:
+    """Return the source of a signed-in person's request: their session."""
+    return RequestSource(address_of(request), f"session {login.id}", known=True)
+
+
+async def device_of(request: Request, login: str) -> RequestSource:
+    """Return the source of a sign-in: a known device of the account, or the network."""
+    return await run_in_threadpool(
+        sign_in.source, store_of(request), login, address_of(request), request.cookies
+    )

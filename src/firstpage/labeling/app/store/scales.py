@@ -1,0 +1,153 @@
+"""Grade scales of a project, further aspects to grade, and reasons as tags.
+
+A grade is stored as its number, from 0 for the worst; names, keys and colors only change how it is
+shown.  Scales are written as texts, one grade per line or separated by semicolons: `name`, or
+`name, key`, or `name, key, #color`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from firstpage.core.errors import DataError
+
+DEFAULT_NAMES = ("Bad", "Fair", "Good", "Excellent", "Perfect")
+MAX_GRADES = 10
+MAX_TAGS = 20
+DEFAULT_KEYS = "1234567890"
+RESERVED_KEYS = "cdghjpstuvxz"  # of the judging page; `tools.js` has them too
+COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+def _plain(text: str) -> str:
+    if not text.strip() or text != text.strip() or not text.isprintable():
+        raise ValueError("must be a name without line breaks")
+    return text
+
+
+Name = Annotated[str, Field(max_length=60), AfterValidator(_plain)]
+
+
+class GradeLevel(BaseModel):
+    """One grade: its name, and optionally its key and its color."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    name: Name
+    key: Annotated[str, Field(pattern=r"^[a-z0-9]$")] | None = None
+    color: Annotated[str, Field(pattern=f"^{COLOR.pattern}$")] | None = None
+
+
+def check_scale(levels: list[GradeLevel]) -> list[GradeLevel]:
+    """Return a scale whose names and keys are distinct, and whose keys do nothing else."""
+    _distinct([level.name for level in levels])
+    keys = [level.key or "" for level in shown_scale(levels)]
+    _distinct(keys)
+    if any(key in RESERVED_KEYS for key in keys):
+        raise ValueError("has a key with another meaning")
+    return levels
+
+
+def check_tags(tags: list[str]) -> list[str]:
+    """Return tags that are distinct."""
+    return _distinct(tags)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("must be distinct")
+    return values
+
+
+Scale = Annotated[
+    list[GradeLevel], Field(min_length=2, max_length=MAX_GRADES), AfterValidator(check_scale)
+]
+Tags = Annotated[list[Name], Field(min_length=1, max_length=MAX_TAGS), AfterValidator(check_tags)]
+
+
+def shown_scale(levels: Sequence[GradeLevel] | None) -> list[GradeLevel]:
+    """Return the grades as they are shown, worst first, each with its key."""
+    named = levels or [GradeLevel(name=name) for name in DEFAULT_NAMES]
+    return [
+        level if level.key is not None else level.model_copy(update={"key": DEFAULT_KEYS[number]})
+        for number, level in enumerate(named)
+    ]
+
+
+def grade_names(levels: Sequence[GradeLevel] | None) -> tuple[str, ...]:
+    """Return the names of the grades, worst first."""
+    return tuple(level.name for level in shown_scale(levels))
+
+
+COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def scale_title(levels: Sequence[GradeLevel] | None) -> str:
+    """Return how a scale is called in a text, such as "five grades"."""
+    return f"{COUNTS[len(shown_scale(levels)) - 2]} grades"
+
+
+def scale_ends(levels: Sequence[GradeLevel] | None) -> str:
+    """Return the first and the last grade, such as "from “Bad” to “Perfect”"."""
+    scale = shown_scale(levels)
+    return f"from “{scale[0].name}” to “{scale[-1].name}”"
+
+
+def parse_scale(text: str) -> list[dict[str, Any]] | None:
+    """Return the grades of a text, worst first; None if it is empty."""
+    levels: list[dict[str, Any]] = []
+    for line in _lines(text):
+        name, *rest = (part.strip() for part in line.split(","))
+        level: dict[str, Any] = {"name": name}
+        for part in filter(None, rest):
+            field = "color" if COLOR.fullmatch(part) else "key"
+            if field in level or (field == "key" and len(part) > 1):
+                raise DataError(
+                    f"the grade {line[:80]!r} must be a name, a key and a color such as #2e7d32."
+                )
+            level[field] = part.lower()
+        levels.append(level)
+    return levels or None
+
+
+def parse_tags(text: str) -> list[str] | None:
+    """Return the tags of a text; None if it is empty."""
+    return _lines(text) or None
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in re.split(r"[\n;]", text) if line.strip()]
+
+
+def scale_text(levels: Iterable[GradeLevel] | None) -> str:
+    """Return a scale as the text from which `parse_scale` reads it."""
+    return "\n".join(
+        ", ".join(filter(None, (level.name, level.key, level.color))) for level in levels or ()
+    )
+
+
+def describe_scale(levels: Sequence[GradeLevel] | None) -> str:
+    """Return the numbers and names of the grades, as a note on an export."""
+    names = [level.name for level in shown_scale(levels)]
+    return ", ".join(f"{number} = {name}" for number, name in enumerate(names))
+
+
+def check_annotations(
+    reasons: Sequence[str], aspects: Mapping[str, int], options: Any, graded: bool
+) -> None:
+    """Refuse reasons and aspects that the project does not have."""
+    for reason in reasons:
+        if reason not in (options.reasons or ()):
+            raise DataError(f"this project has no reason {reason[:60]!r}.")
+    if aspects and not graded:
+        raise DataError("only documents that are graded have aspects.")
+    highest = len(shown_scale(options.grades)) - 1
+    for aspect, grade in aspects.items():
+        if aspect not in (options.aspects or ()):
+            raise DataError(f"this project has no aspect {aspect[:60]!r}.")
+        if not 0 <= grade <= highest:
+            raise DataError(f"the grade of an aspect must be from 0 to {highest}; got {grade}.")

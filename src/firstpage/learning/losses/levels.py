@@ -1,0 +1,230 @@
+"""A truth as losses read it: documents from best to worst, in levels of equal label.
+
+With a cutoff k only the first k ranks count.  Where a level of equal labels crosses rank k, each of
+its documents is in the top k with the same probability.  That is the mean over all ways to break
+the tie, and needs no random order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firstpage.core.types import Array, Floats, Ints
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.truth import Truth
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLevels:
+    """The levels of equal label of each query, as `label_levels` returns them.
+
+    Query q has the levels firsts[q]:firsts[q + 1], from the best label to the worst.  Ranks are
+    counted inside the query, from 0.
+
+    Parameters
+    ----------
+    offsets : array of int
+        Query q has the documents offsets[q]:offsets[q + 1].
+    order : array of int
+        The documents from best to worst label, as numbers inside their query.
+    weight : array of float
+        The weights of the documents in that order; one of weight 2 counts as two copies.
+    firsts : array of int
+        The first level of each query, and the number of all levels.
+    end : array of int
+        One past the last rank of each level.
+    total : array of float
+        The summed weight of each level.
+    above : array of float
+        The summed weight of the levels above, in the same query.
+    top_probability : array of float
+        The probability that a document of the level is among the first k, if equal labels are put
+        in random order.
+    is_lowest : array of bool
+        Whether no level below has positive weight: the level is preferred to nothing.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> levels = fp.label_levels(fp.Truth.from_labels([0, 2, 1, 1]), k=2)
+    >>> levels.order.tolist(), levels.end.tolist()
+    ([1, 2, 3, 0], [1, 3, 4])
+    >>> levels.top_probability.tolist()
+    [1.0, 0.5, 0.0]
+    """
+
+    offsets: Ints
+    order: Array
+    weight: Floats
+    firsts: Ints
+    end: Ints
+    total: Floats
+    above: Floats
+    top_probability: Floats
+    is_lowest: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelLevels({len(self.offsets) - 1} queries, {len(self.total)} levels, "
+            f"{len(self.order)} documents)"
+        )
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of levels per query."""
+        return np.diff(self.firsts)
+
+    def per_query(self, values: Floats) -> Floats:
+        """Return the sum over the levels of each query.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per query.
+        """
+        return query_sums(values, self.firsts)
+
+    def per_document(self, values: Floats) -> Floats:
+        """Repeat one number per level for its documents, in the order of the rows.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per document.
+        """
+        return self.by_row(np.repeat(values, self.widths))
+
+    def by_row(self, values: Floats) -> Floats:
+        """Rearrange one number per document from the true order to the order of the rows.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per document, from best to worst label.
+
+        Returns
+        -------
+        array of float
+            The same numbers in the order of the rows.
+        """
+        out = np.empty(len(self.order))
+        out[np.repeat(self.offsets[:-1], np.diff(self.offsets)) + self.order] = values
+        return out
+
+    def at_starts(self, values: Floats) -> Floats:
+        """Give the number of each level to its first document, and 0 to the others.
+
+        Parameters
+        ----------
+        values : array of float
+            One number per level.
+
+        Returns
+        -------
+        array of float
+            One number per document, in the order of the rows.
+        """
+        out = np.zeros(len(self.order))
+        out[self.starts] = values
+        return self.by_row(out)
+
+    @property
+    def widths(self) -> Ints:
+        """The number of documents per level."""
+        return np.diff(self.starts, append=len(self.order))
+
+    @property
+    def starts(self) -> Ints:
+        """The first row of every level, in sorted order."""
+        start = np.concatenate([[0], self.end[:-1]])
+        start[self.firsts[:-1][self.sizes > 0]] = 0
+        rows: Ints = np.repeat(self.offsets[:-1], self.sizes) + start
+        return rows
+
+
+def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = None) -> LabelLevels:
+    """Sort the documents of each query by label, and split them into levels of equal label.
+
+    Parameters
+    ----------
+    truth : Truth
+        The labels.
+    weights : array of float, optional
+        One weight per document, in the order of the rows.
+    k : int, optional
+        The depth of the top, for `top_probability`; None counts every rank.
+
+    Returns
+    -------
+    LabelLevels
+        The levels of all queries.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> fp.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
+    [2.0, 1.0]
+    """
+    order, keys = truth.by_label
+    offsets, lengths = truth.offsets, truth.lengths
+    change = np.empty(len(keys), bool)
+    change[1:] = keys[1:] != keys[:-1]
+    change[offsets[:-1][lengths > 0]] = True
+    starts = np.flatnonzero(change)
+    firsts = np.searchsorted(starts, offsets).astype(np.int64)
+    sizes = np.diff(firsts)
+    base = np.repeat(offsets[:-1], sizes)
+    end = np.append(starts[1:], len(keys)) - base
+    weight = np.ones(len(keys)) if weights is None else weights[order].astype(np.float64)
+    total = np.add.reduceat(weight, starts) if len(starts) else np.empty(0)
+    cumulative = np.concatenate([[0.0], np.cumsum(total)])
+    above = cumulative[:-1] - np.repeat(cumulative[firsts[:-1]], sizes)
+    positive = offsets_from_lengths(total > 0)  # levels of positive weight, counted: exact
+    below = np.repeat(positive[firsts[1:]], sizes) - positive[1:]
+    probability = np.ones(len(total))
+    if k is not None:
+        inside = np.clip(np.round(k - above, 9), 0.0, total)  # cumulative sums have rounding errors
+        probability = np.divide(inside, total, out=np.zeros_like(total), where=total > 0)
+    local = (order - np.repeat(offsets[:-1], lengths)).astype(np.int32)
+    return LabelLevels(offsets, local, weight, firsts, end, total, above, probability, below == 0)
+
+
+def query_sums(values: Floats, offsets: Ints) -> Floats:
+    """Return the sum over each group.
+
+    Not by differences of cumulative sums, whose rounding errors are larger.
+    """
+    filled = np.diff(offsets) > 0
+    if filled.all() and len(filled):
+        sums: Floats = np.add.reduceat(values, offsets[:-1])
+        return sums
+    out = np.zeros(len(offsets) - 1)
+    if filled.any():
+        out[filled] = np.add.reduceat(values, offsets[:-1][filled])
+    return out
+
+
+def top_k_labels(levels: LabelLevels, k: int) -> Floats:
+    """Return the top-k label of every document: k + 1 - rank, at least 0; the mean over ties."""
+    return levels.per_document(level_labels(levels, k))
+
+
+def level_labels(levels: LabelLevels, k: int) -> Floats:
+    """Return the top-k label of every level: the mean over its documents."""
+    remaining = np.maximum(k - levels.above, 0.0)
+    after = np.maximum(k - levels.above - levels.total, 0.0)
+    sums = (remaining * (remaining + 1) - after * (after + 1)) / 2
+    means: Floats = np.divide(sums, levels.total, out=np.zeros_like(sums), where=levels.total > 0)
+    return means

@@ -1,0 +1,362 @@
+"""Listwise losses: Plackett-Luce (ListMLE), cross entropy (ListNet), cosine, squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from firstpage.core.errors import DataError
+from firstpage.core.kernels.losses import listwise as kernel
+from firstpage.core.types import Array, BoundKernel, Floats, Ints
+from firstpage.data.truth import Truth
+from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
+from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
+
+
+@dataclass(frozen=True)
+class PlackettLuce(Loss):
+    """Negative log-likelihood of the true order under the Plackett-Luce model, that of ListMLE.
+
+    The document at each rank is chosen among all documents not yet ranked, with a probability
+    proportional to exp(score).  The order is read as deep as the truth decides it: a full order
+    gives ListMLE, a top-k truth gives top-k ListMLE.  Equal labels compete for their ranks
+    together; the lowest label, which is preferred to nothing, adds nothing.  O(n) per query.
+
+    Parameters
+    ----------
+    k : int, optional
+        Read only the first k ranks.
+    average : bool, default False
+        Take the mean over the ranks instead of their sum.
+
+    References
+    ----------
+    Xia, Liu, Wang, Zhang and Li (2008), Listwise approach to learning to rank: theory and
+    algorithm.  Xia, Liu and Li (2009), Statistical consistency of top-k ranking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("PlackettLuce", k=1).value_grad(np.zeros(3), data.truth)
+    >>> float(values[0].round(3))  # log 3: the first of three documents
+    1.099
+    """
+
+    k: int | None = None
+    average: bool = False
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        levels = label_levels(truth, weights, self.k)
+        upper = np.where(levels.is_lowest, 0.0, levels.top_probability)
+        if self.average:
+            ranks = levels.per_query(upper * levels.total)
+            upper = upper * np.repeat(safe_inverse(ranks), levels.sizes)
+        return _PlackettLuceTarget(levels, upper, upper * levels.total)
+
+
+@dataclass(frozen=True, eq=False)
+class _PlackettLuceTarget(LossTarget):
+    levels: LabelLevels
+    upper: Floats  # coefficient of the scores of each level
+    mass: Floats  # weight of the logarithm at each level
+
+    def hessian_scale(self) -> Floats:
+        return self.levels.per_query(self.mass)
+
+    def terms(self) -> list[LossTerm]:
+        levels = self.levels
+        weight, coefficient = levels.by_row(levels.weight), levels.per_document(self.upper)
+        columns = {
+            "weight": weight,
+            "coefficient": coefficient * weight,
+            "mass": levels.at_starts(self.mass),
+        }
+        return [LossTerm("plackett_luce", columns, np.ones(len(levels.offsets) - 1))]
+
+    def _kernel_inputs(self, lo: int, hi: int) -> list[Array]:
+        levels = self.levels
+        a, b = int(levels.offsets[lo]), int(levels.offsets[hi])
+        return [
+            levels.order[a:b], levels.weight[a:b], levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1], levels.end,
+        ]  # fmt: skip
+
+    def _workspace(self, lo: int, hi: int) -> list[Floats]:
+        rows = int(self.levels.offsets[hi] - self.levels.offsets[lo])
+        return [np.empty(rows), np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))]
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return kernel.plackett_luce.bind(
+            scores, *self._kernel_inputs(lo, hi), self.upper, self.mass, *self._workspace(lo, hi),
+            values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        return kernel.plackett_luce_curvature.bind(
+            scores, *self._kernel_inputs(lo, hi), self.mass, *self._workspace(lo, hi), out
+        )
+
+
+def relevance(truth: Truth, weights: Floats | None, k: int | None) -> Floats:
+    """Return the numbers that ListNet and RankCosine compare scores with: the labels, or the top-k
+    labels where k is not None."""
+    return truth.labels if k is None else top_k_labels(label_levels(truth, weights, k), k)
+
+
+def softmax(values: Floats, weights: Floats, offsets: Ints) -> Floats:
+    """Return weight * exp(value) divided by its sum over the query; 0 if no weight is positive."""
+    lengths = np.diff(offsets)
+    weighted = np.where(weights > 0, values, -np.inf)
+    maxima = np.zeros(len(lengths))
+    maxima[lengths > 0] = np.maximum.reduceat(weighted, offsets[:-1][lengths > 0])
+    maximum = np.repeat(np.where(np.isfinite(maxima), maxima, 0.0), lengths)
+    out = weights * np.exp(np.where(weights > 0, values - maximum, 0.0))
+    probabilities: Floats = out * np.repeat(safe_inverse(query_sums(out, offsets)), lengths)
+    return probabilities
+
+
+@dataclass(frozen=True)
+class SoftmaxCrossEntropy(Loss):
+    """Cross entropy of softmax distributions of labels and scores, ListNet's top-one form.
+
+    Minus the sum over documents of softmax(labels / temperature) * log softmax(scores).  O(n) per
+    query.
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0 of the truth.
+    temperature : float, default 1.0
+        The number by which labels are divided; above 0.
+
+    Raises
+    ------
+    DataError
+        If `temperature` is not above 0.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai and Li (2007), Learning to rank: from pairwise approach to listwise
+    approach.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("SoftmaxCrossEntropy").value_grad(np.zeros(3), data.truth)
+    >>> float(values[0].round(3))  # log 3
+    1.099
+    """
+
+    k: int | None = None
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise DataError(f"temperature must be above 0; got {self.temperature}.")
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        psi = relevance(truth, weights, self.k) / self.temperature
+        weight = np.ones(len(psi)) if weights is None else weights.astype(np.float64)
+        return TopOneTarget(psi, weight, truth.offsets, np.ones(len(truth)))
+
+
+class TopOneTarget(LossTarget):
+    """Softmax cross entropy toward softmax(psi), over documents of positive weight."""
+
+    def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
+        self.weight, self.offsets, self.factor = weight, offsets, factor
+        self.probability = softmax(psi, weight, offsets)
+
+    def hessian_scale(self) -> Floats:
+        return self.factor
+
+    def terms(self) -> list[LossTerm]:
+        columns = {"weight": self.weight, "target": self.probability}
+        return [LossTerm("softmax", columns, self.factor)]
+
+    def entropy(self) -> Floats:
+        """Return the least value that scores can reach, per query (before the factor)."""
+        ones = np.ones_like(self.probability)
+        per_copy = np.divide(self.probability, self.weight, out=ones, where=self.probability > 0)
+        return self._sums(-self.probability * np.log(per_copy))
+
+    def at_zero(self) -> Floats:
+        """Return the value per query where all scores are equal (before the factor)."""
+        total = self._sums(self.weight)
+        return np.log(total, out=np.zeros_like(total), where=total > 0)
+
+    def _sums(self, values: Floats) -> Floats:
+        return query_sums(values, self.offsets)
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return kernel.softmax_cross_entropy.bind(
+            scores, self.probability[a:b], self.weight[a:b], self.offsets[lo : hi + 1],
+            self.factor[lo:hi], values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return kernel.softmax_curvature.bind(
+            scores, self.weight[a:b], self.offsets[lo : hi + 1], self.factor[lo:hi], out
+        )
+
+
+@dataclass(frozen=True)
+class Cosine(Loss):
+    """Cosine distance of scores and labels, the loss of RankCosine.
+
+    (1 - cosine(scores, labels)) / 2, between 0 and 1; it does not depend on the scale of the
+    scores.  It is not convex.  Adding a constant to all scores changes it, so that features should
+    be centered in each query (``normalize="standard"``).
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0 of the truth.
+    floor : float, default 1e-6
+        The least length of a vector of scores; shorter ones are divided by this, since the cosine
+        is undefined where all scores are 0.
+
+    References
+    ----------
+    Qin, Zhang, Tsai, Wang, Liu and Li (2008), Query-level loss functions for information retrieval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("Cosine").value_grad(np.array([-4.0, -2.0, 0.0]), data.truth)
+    >>> float(values[0].round(3))  # the opposite direction
+    1.0
+    """
+
+    k: int | None = None
+    floor: float = 1e-6
+    traits: ClassVar[Traits] = Traits(convex=False)
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        psi = relevance(truth, weights, self.k)
+        weight = np.ones(len(psi)) if weights is None else weights.astype(np.float64)
+        lengths = np.diff(truth.offsets)
+        norm = np.sqrt(query_sums(weight * psi**2, truth.offsets))
+        unit = psi * np.repeat(safe_inverse(norm), lengths)
+        return _CosineTarget(unit, weight, truth.offsets, self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class _CosineTarget(LossTarget):
+    unit: Floats  # labels, scaled to a vector of length 1 per query
+    weight: Floats
+    offsets: Ints
+    floor: float
+
+    def hessian_scale(self) -> Floats:
+        return np.ones(len(self.offsets) - 1)
+
+    def terms(self) -> list[LossTerm]:
+        floor = np.full(len(self.offsets) - 1, self.floor)
+        return [LossTerm("cosine", {"weight": self.weight, "target": self.unit}, floor)]
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, np.empty(hi - lo))
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, norms: Floats
+    ) -> BoundKernel:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return kernel.cosine.bind(
+            scores, self.unit[a:b], self.weight[a:b], self.offsets[lo : hi + 1], self.floor,
+            values, grad, norms,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        """Bind an upper bound of the curvature: the second derivative by one score is at most
+        0.58 / length^2."""
+        norms = np.empty(hi - lo)
+        run = self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), norms)
+        counts = np.diff(self.offsets[lo : hi + 1])
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+
+        def curvature() -> None:
+            run()
+            out[:] = self.weight[a:b] * np.repeat(0.58 / norms**2, counts)
+
+        return curvature
+
+
+@dataclass(frozen=True)
+class SquaredError(Loss):
+    """Half the squared difference of score and label, averaged over the documents of a query.
+
+    Parameters
+    ----------
+    k : int, optional
+        Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0 of the truth.
+    average : bool, default True
+        Take the mean over the documents of a query; False takes their sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import firstpage as fp
+    >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
+    >>> values, _ = fp.loss("SquaredError", average=False).value_grad(np.zeros(3), data.truth)
+    >>> float(values[0])  # (4 + 1) / 2
+    2.5
+    """
+
+    k: int | None = None
+    average: bool = True
+    traits: ClassVar[Traits] = Traits(quadratic=True)
+
+    def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
+        weight = np.ones(len(truth.labels)) if weights is None else weights.astype(np.float64)
+        factor = (
+            safe_inverse(query_sums(weight, truth.offsets)) if self.average else np.ones(len(truth))
+        )
+        labels = relevance(truth, weights, self.k)
+        return _SquaredErrorTarget(labels, weight, truth.offsets, factor)
+
+
+@dataclass(frozen=True, eq=False)
+class _SquaredErrorTarget(LossTarget):
+    labels: Floats
+    weight: Floats
+    offsets: Ints
+    factor: Floats
+
+    def hessian_scale(self) -> Floats:
+        return self.factor * query_sums(self.weight, self.offsets)
+
+    def terms(self) -> list[LossTerm]:
+        columns = {"weight": self.weight, "label": self.labels}
+        return [LossTerm("squared", columns, self.factor)]
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return kernel.squared_error.bind(
+            scores, self.labels[a:b], self.weight[a:b], self.offsets[lo : hi + 1],
+            self.factor[lo:hi], values, grad,
+        )  # fmt: skip
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        counts = np.diff(self.offsets[lo : hi + 1])
+        curvature = self.weight[a:b] * np.repeat(self.factor[lo:hi], counts)
+        return lambda: out.__setitem__(slice(None), curvature)

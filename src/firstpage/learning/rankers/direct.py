@@ -1,0 +1,253 @@
+"""Rankers that maximize a measure directly: PLRank, LambdaRank, CoordinateAscent."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firstpage.core.errors import FirstpageWarning
+from firstpage.core.registry import check_number
+from firstpage.core.types import Floats
+from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
+from firstpage.learning.losses.loss import Loss
+from firstpage.learning.losses.measure_forms import check_supported
+from firstpage.learning.losses.plrank import ExpectedMeasure
+from firstpage.learning.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
+from firstpage.learning.rankers.ranker import Ranker
+from firstpage.learning.rankers.smooth import Smooth
+from firstpage.learning.scorers.linear import BoundLinear, LinearScoring
+from firstpage.learning.solvers.coordinate import CoordinateSearch, MeasuredLines
+from firstpage.learning.solvers.solver import Resume, SolverResult
+
+
+@dataclass(eq=False, repr=False)
+class PLRank(Smooth):
+    """Expected measure of rankings drawn from a Plackett-Luce model.
+
+    Maximizes the mean over queries of the expectation of `measure`, where the document at each
+    position is drawn among those not yet ranked with a probability proportional to exp(score).  The
+    gradient is an estimate without bias from a few rankings per query, which are drawn anew in
+    every pass over the data.  Therefore linear weights are fitted by Adam, not by L-BFGS.
+
+    Parameters
+    ----------
+    k : int, default 10
+        Count only the top k positions of `measure`.  None counts all that it reads.
+    measure : str, optional
+        The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
+        RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
+        None is NDCG@k, or NDCG@10 without k.
+    samples : int, default 20
+        The number of rankings that are drawn per query and pass.
+    l2 : float, default 0.0001
+        The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
+
+    References
+    ----------
+    Oosterhuis, "Computationally efficient optimization of Plackett-Luce ranking models for
+    relevance and fairness", SIGIR 2021 (PL-Rank-2).
+    Oosterhuis, "Learning-to-rank at the speed of sampling", SIGIR 2022 (PL-Rank-3).
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.PLRank(measure="ERR").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
+    """
+
+    _paper = "Oosterhuis, SIGIR 2021 and 2022"
+    _about = "expected measure of rankings drawn from a Plackett-Luce model"
+    _grid: ClassVar = {"l2": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2]}
+    _weights_by_copying: ClassVar = True  # a measure counts each document once
+
+    k: int | None = 10
+    _: KW_ONLY
+    measure: str | None = None
+    samples: int = 20
+    l2: float = 0.0001
+
+    def _loss(self) -> Loss:
+        return ExpectedMeasure(self._measure_name(), self.k, self.samples, self.seed)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_supported(parse_measure(self._measure_name()), type(self).__name__)
+        check_number(self, "samples", 1, integer=True)
+
+
+@dataclass(eq=False, repr=False)
+class LambdaRank(Smooth):
+    """Pairwise logistic loss, weighted by the change of a measure.
+
+    Minimizes the sum over the pairs of a query, u of greater gain than v, of
+    weight * log(1 + exp(s_v - s_u)), where the weight is by how much `measure` changes if u and v
+    exchange their current positions.  Ties have the mean weight over all orders of the tied
+    documents; trees begin with all scores tied.  Pairs below the cut-off of the measure are left
+    out.  Since the weights jump where positions change, linear weights are fitted by Adam.
+
+    Parameters
+    ----------
+    k : int, optional
+        Count only the top k positions of `measure`.  None counts all that it reads.
+    measure : str, optional
+        The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
+        RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
+        None is NDCG@k, or NDCG@10 without k.
+    variant : {"lambdarank", "loss2", "loss2++"}, default "lambdarank"
+        "lambdarank" weights a pair by the change of the measure; "loss2" by the difference of
+        gains and the number of positions between both documents, which bounds NDCG; "loss2++" by
+        the first plus `mu` times the second.  The last two need gains and discounts, as of NDCG.
+    mu : float, default 10.0
+        See "loss2++".
+    l2 : float, default 0.001
+        The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
+
+    References
+    ----------
+    Burges, Ragno and Le, "Learning to rank with nonsmooth cost functions", NIPS 2006.
+    Wang et al., "The LambdaLoss framework for ranking metric optimization", CIKM 2018.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.LambdaRank(measure="AP").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
+    """
+
+    _paper = "Burges, Ragno and Le, NIPS 2006; LambdaLoss: Wang et al., CIKM 2018"
+    _about = "pairwise logistic loss, weighted by the change of a measure"
+    _grid: ClassVar = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
+    _weights_by_copying: ClassVar = True  # a measure counts each document once
+
+    _: KW_ONLY
+    measure: str | None = None
+    variant: Variant = "lambdarank"
+    mu: float = 10.0
+    l2: float = 0.001
+
+    def _loss(self) -> Loss:
+        return LambdaLoss(self._measure_name(), self.k, self.variant, self.mu)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_supported(parse_measure(self._measure_name()), type(self).__name__)
+        check_number(self, "mu", 0)
+        self._loss()
+
+
+@dataclass(eq=False, repr=False)
+class CoordinateAscent(Ranker):
+    """Linear weights that maximize a measure, one weight at a time.
+
+    Along one weight the order of a query changes only where the scores of two documents cross.  A
+    line search computes the measure in every interval between these steps and takes the best one:
+    it is exact, except for measures that are not listed below, of which 64 intervals are measured.
+    An iteration visits all weights in a random order.
+
+    Parameters
+    ----------
+    k : int, optional
+        Count only the top k positions of `measure`.  None counts all that it reads.
+    measure : str, optional
+        The measure that is maximized, and that of `score` and of validation.  Searches are exact
+        for NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR and measure files.  None is
+        NDCG@k, or NDCG@10 without k.
+    restarts : int, default 2
+        The number of searches from random weights, after the one from equal weights.
+    max_iter : int, default 25
+        The maximum number of iterations per search.
+    tol : float, default 0.001
+        End a search when an iteration improves the measure by less than this.
+
+    References
+    ----------
+    Metzler and Croft, "Linear feature-based models for information retrieval", Information
+    Retrieval 2007.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.CoordinateAscent(measure="RR").fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
+    """
+
+    _paper = "Metzler and Croft, Information Retrieval 2007; RankLib"
+    _about = "linear weights that maximize a measure, one at a time"
+    _grid: ClassVar = {"tol": [1e-4, 1e-3, 1e-2]}
+    _shard_alternative: ClassVar = "LambdaRank, which maximizes a measure over shards"
+    _weights_by_copying: ClassVar = True  # a measure counts each document once
+
+    _: KW_ONLY
+    measure: str | None = None
+    restarts: int = 2
+    max_iter: int = 25
+    tol: float = 0.001
+
+    def _learn(self, request: FitRequest) -> FitResult:
+        training = request.training.in_memory(type(self).__name__).positive_queries()
+        constant = request.warn_if_constant()
+        lines = MeasuredLines(
+            training.data.X, training.truth, request.label_measure, self.k, training.each_query(),
+            request.threads,
+        )  # fmt: skip
+        search = CoordinateSearch(
+            0 if constant else int(self.restarts), int(self.max_iter), float(self.tol), request.seed
+        )
+        watcher = request.watcher(lambda params, X: BoundLinear(X).predict(params, X), path=True)
+        start = _equal_weights(lines) if request.start is None else np.asarray(request.start)
+        if not constant and not lines.informative:
+            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
+        if constant or not lines.informative:
+            start = np.zeros(lines.size)
+        interrupted = False
+        try:
+            if request.checkpoint is None:
+                solved = search.minimize(lines, start, watcher, Resume())
+            else:
+                checkpoint: Any = request.checkpoint  # typed for objectives with a gradient
+                solved = checkpoint.minimize(search, lines, start, watcher, None)
+        except KeyboardInterrupt:
+            if not watcher.history:
+                raise
+            interrupted, (params, value) = True, lines.best
+            iterations = watcher.history[-1].iteration
+            solved = SolverResult(params, -value, iterations, "interrupted", converged=False)
+        kept = watcher.best is not None and (watcher.keep_best or interrupted)
+        params = watcher.best_params if kept else solved.params
+        return request.result(
+            watcher, LinearScoring(params), solved.iterations, solved.value,
+            converged=solved.converged, interrupted=interrupted,
+        )  # fmt: skip
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "restarts", 0, integer=True)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
+
+
+def _equal_weights(lines: MeasuredLines) -> Floats:
+    """Return the weights at which all features have the same influence, of sum 1."""
+    deviations = np.array([_deviation(lines.column(feature)) for feature in range(lines.size)])
+    weights: Floats = np.divide(1.0, deviations, out=np.zeros(lines.size), where=deviations > 0)
+    return weights / (weights.sum() or 1.0)
+
+
+def _deviation(values: Floats) -> float:
+    """Return the standard deviation, also where squares overflow."""
+    with np.errstate(over="ignore"):
+        deviation = float(values.std())
+    if np.isfinite(deviation):
+        return deviation
+    largest = float(np.abs(values).max())
+    return float((values / largest).std()) * largest

@@ -1,0 +1,401 @@
+"""Gradient-boosted trees, grown by LightGBM or XGBoost from gradients and curvatures of a loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.core.errors import DataError
+from firstpage.core.registry import check_number
+from firstpage.core.types import Array, Floats
+from firstpage.learning.scorers.tree_scoring import (
+    TreesScoring,
+    Untyped,
+    import_lightgbm,
+    import_xgboost,
+    library_errors,
+)
+
+if TYPE_CHECKING:
+    from firstpage.data.dataset import Features
+
+ScoreDerivatives = Callable[[Floats], tuple[Floats, Floats]]
+"""Scores of all training documents -> gradient and curvature of the loss by each score."""
+SPARSE = (
+    "xgboost reads the values that a sparse matrix omits as missing, not as 0; use LightGBM "
+    "(library=lightgbm), or convert the data with data.dense() if they fit into memory."
+)
+FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
+FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
+TreeCallback = Callable[[int, Untyped, Floats | None], bool]
+"""(number of trees, booster, scores of the validation documents) -> whether to stop."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Gradient-boosted decision trees, grown by LightGBM or XGBoost.
+
+    Parameters
+    ----------
+    count : int, default 300
+        The number of trees at most, at least 1.
+    leaves : int, default 31
+        The number of leaves of a tree at most, at least 2.
+    rate : float, default 0.1
+        The learning rate, by which the leaves of each tree are multiplied; above 0.
+    min_docs : int, default 20
+        The least number of documents of a leaf.  LightGBM only: XGBoost bounds the summed curvature
+        of a leaf instead.
+    library : {"lightgbm", "xgboost"}, default "lightgbm"
+        The library that grows the trees.
+    options : dict, optional
+        More parameters of the library, by its own names.
+    forests : int, default 1
+        The number of forests that are grown side by side and whose scores are averaged.  Each has
+        `count` trees at most.  With more than one, every tree is restricted to a random half of the
+        features, unless `options` has another "feature_fraction".  LightGBM only.
+    noise : float, default 0.0
+        The standard deviation of normal noise that is added to the scores before the gradient of
+        each tree is computed: trees then minimize the expected loss at scores with such noise.
+    query_fraction : float, default 1.0
+        The probability that a tree learns from a query; above 0, at most 1.  The queries are drawn
+        anew for every tree.
+
+    Raises
+    ------
+    DataError
+        If `library` is unknown or `options` is not a dictionary.
+    ParameterError
+        If a number is out of its range.
+    MissingDependency
+        On fitting, if the library is not installed.
+
+    References
+    ----------
+    Friedman (2001), Greedy function approximation: a gradient boosting machine.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> ranker = fp.ListMLE(scorer="trees(count=100, leaves=7)")
+    """
+
+    count: int = 300
+    leaves: int = 31
+    rate: float = 0.1
+    min_docs: int = 20
+    library: str = "lightgbm"
+    options: dict[str, Untyped] = field(default_factory=dict)
+    forests: int = 1
+    noise: float = 0.0
+    query_fraction: float = 1.0
+    additive: ClassVar[Literal[True]] = True
+
+    def __post_init__(self) -> None:
+        if self.library not in LIBRARIES:
+            raise DataError(f"library must be one of {', '.join(LIBRARIES)}; got {self.library!r}.")
+        check_number(self, "count", 1, integer=True)
+        check_number(self, "leaves", 2, integer=True)
+        check_number(self, "rate", above=0)
+        check_number(self, "min_docs", 1, integer=True)
+        check_number(self, "forests", 1, integer=True)
+        check_number(self, "noise", 0)
+        check_number(self, "query_fraction", above=0)
+        if self.query_fraction > 1:
+            raise DataError(f"query_fraction must be at most 1; got {self.query_fraction!r}.")
+        if self.forests > 1 and self.library != "lightgbm":
+            raise DataError(f"forests > 1 need library='lightgbm'; got {self.library!r}.")
+        if not isinstance(self.options, dict):
+            raise DataError(f"options of trees must be a dictionary; got {self.options!r}.")
+
+    def __hash__(self) -> int:
+        numbers = self.count, self.leaves, self.rate, self.forests, self.noise, self.query_fraction
+        return hash((*numbers, self.library, repr(self.options)))
+
+    @property
+    def randomized(self) -> bool:
+        """Whether gradients are random or there are several forests."""
+        return self.forests > 1 or self.noise > 0 or self.query_fraction < 1
+
+    def grow(
+        self,
+        X: Features,
+        derivatives: ScoreDerivatives,
+        valid: Features | None,
+        progress: TreeCallback,
+        seed: int,
+        threads: int,
+        categorical: Sequence[int] = (),
+    ) -> tuple[Untyped, int]:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array or sparse array
+            The features of the training documents.
+        derivatives : callable
+            Maps the scores of the training documents to the gradient and the curvature of the loss.
+        valid : array or sparse array, optional
+            The features of the validation documents.
+        progress : callable
+            Called with the number of trees, the booster and the scores of the validation documents
+            after every tree; it returns whether to stop.
+        seed : int
+            The seed of the library.
+        threads : int
+            The number of threads.
+        categorical : sequence of int
+            The columns that hold categories.
+
+        Returns
+        -------
+        booster : object
+            The booster of the library.
+        count : int
+            The number of trees.
+
+        Raises
+        ------
+        DataError
+            If the library refuses the data or a parameter.
+        MissingDependency
+            If the library is not installed.
+        """
+        library = LIBRARIES[self.library]
+        with library_errors(self.library):
+            return library.grow(self, X, derivatives, valid, progress, seed, threads, categorical)
+
+    def parameters(self, seed: int, threads: int) -> dict[str, Untyped]:
+        """Return the parameters by the names of the library.
+
+        Parameters
+        ----------
+        seed : int
+            The seed of the library.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        dict
+            The parameters; those of `options` take precedence.
+        """
+        return LIBRARIES[self.library].params(self, seed, threads)
+
+    def splits(self, booster: Untyped) -> bool:
+        """Return whether any tree has more than one leaf.
+
+        Parameters
+        ----------
+        booster : object
+            A booster of the library.
+
+        Returns
+        -------
+        bool
+            Whether there is a split.
+        """
+        return LIBRARIES[self.library].splits(booster)
+
+    def scoring(self, booster: Untyped, count: int, n_features: int) -> TreesScoring:
+        """Return trees as a fitted model.
+
+        Parameters
+        ----------
+        booster : object
+            A booster of the library.
+        count : int
+            The number of trees to take, from the first on.
+        n_features : int
+            The number of features of the training documents.
+
+        Returns
+        -------
+        TreesScoring
+            The model.
+        """
+        text = LIBRARIES[self.library].text(booster, count)
+        return TreesScoring(self.library, text, n_features)
+
+
+class LightGBM:
+    """Adapter of LightGBM."""
+
+    @staticmethod
+    def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
+        several: dict[str, Untyped] = {}
+        if trees.forests > 1:
+            several["num_class"] = trees.forests
+            if not FEATURE_FRACTION_NAMES & trees.options.keys():
+                several["feature_fraction"] = FEATURE_FRACTION
+        return {
+            "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
+            "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,
+            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs,
+            **several, **trees.options,
+        }  # fmt: skip
+
+    @classmethod
+    def grow(
+        cls,
+        trees: Trees,
+        X: Features,
+        derivatives: ScoreDerivatives,
+        valid: Features | None,
+        progress: TreeCallback,
+        seed: int,
+        threads: int,
+        categorical: Sequence[int] = (),
+    ) -> tuple[Untyped, int]:
+        lightgbm = import_lightgbm()
+        params = cls.params(trees, seed, threads)
+        step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
+        if trees.forests > 1:
+            # LightGBM grows the forests as classes.  Its scores are those of a forest divided by
+            # the number of forests, so that their sum is the average.
+            params["learning_rate"] /= trees.forests
+            step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores)}
+        data = lightgbm.Dataset(
+            X, np.zeros(X.shape[0]), params=params, free_raw_data=False,
+            categorical_feature=list(categorical) or "auto",
+        )  # fmt: skip
+        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
+
+    @staticmethod
+    def forest_derivatives(derivatives: ScoreDerivatives, scores: Array) -> tuple[Floats, Floats]:
+        """Return the gradients and the curvatures of all forests, a column per forest."""
+        gradients, curvatures = np.empty(scores.shape), np.empty(scores.shape)
+        for forest in range(scores.shape[1]):
+            member = np.asarray(scores[:, forest], np.float64) * scores.shape[1]
+            gradients[:, forest], curvatures[:, forest] = derivatives(member)
+        return gradients, curvatures
+
+    @staticmethod
+    def boost(
+        booster: Untyped,
+        data: Untyped,
+        valid: Untyped,
+        count: int,
+        progress: TreeCallback,
+        step: dict[str, Untyped],
+    ) -> tuple[Untyped, int]:
+        """Grow tree by tree, with a call of `progress` after each."""
+        if valid is not None:
+            # With the parameters of training: LightGBM has one global number of threads, and data
+            # created without that number reset it to all cores.
+            valid_data = data.create_valid(valid, np.zeros(valid.shape[0]), params=data.params)
+            booster.add_valid(valid_data, "valid")
+        for tree in range(1, count + 1):
+            finished = booster.update(**step)
+            scores = None if valid is None else _valid_scores(booster)
+            if progress(tree, booster, scores) or finished:
+                return booster, tree
+        return booster, count
+
+    @staticmethod
+    def splits(booster: Untyped) -> bool:
+        return bool(booster.feature_importance("split").any())
+
+    @staticmethod
+    def text(booster: Untyped, count: int) -> str:
+        text = str(booster.model_to_string(num_iteration=count))
+        for name in ("num_class", "num_tree_per_iteration"):  # the trees of all forests are summed
+            text = re.sub(rf"^{name}=\d+$", f"{name}=1", text, count=1, flags=re.MULTILINE)
+        return text
+
+
+class XGBoost:
+    """Adapter of XGBoost."""
+
+    @staticmethod
+    def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
+        return {
+            "objective": "reg:squarederror", "base_score": 0.0, "tree_method": "hist",
+            "grow_policy": "lossguide", "max_leaves": trees.leaves, "max_depth": 0, "seed": seed,
+            "eta": trees.rate, "lambda": 0.0, "min_child_weight": 1e-3, "nthread": threads,
+            **trees.options,
+        }  # fmt: skip
+
+    @classmethod
+    def grow(
+        cls,
+        trees: Trees,
+        X: Features,
+        derivatives: ScoreDerivatives,
+        valid: Features | None,
+        progress: TreeCallback,
+        seed: int,
+        threads: int,
+        categorical: Sequence[int] = (),
+    ) -> tuple[Untyped, int]:
+        xgboost = import_xgboost()
+        if not isinstance(X, np.ndarray) or not isinstance(valid, np.ndarray | None):
+            raise DataError(SPARSE)
+        kinds = cls.matrix_options(X.shape[1], categorical, threads)
+        data = xgboost.DMatrix(X, np.zeros(X.shape[0]), **kinds)
+        valid_data = None if valid is None else xgboost.DMatrix(valid, **kinds)
+        params = cls.params(trees, seed, threads)
+        step = {"fobj": lambda scores, _: derivatives(scores.astype(np.float64))}
+        return cls.boost(params, data, valid_data, trees.count, progress, step)
+
+    @staticmethod
+    def boost(
+        params: dict[str, Untyped],
+        data: Untyped,
+        valid_data: Untyped,
+        count: int,
+        progress: TreeCallback,
+        step: Mapping[str, Untyped] = MappingProxyType({}),
+    ) -> tuple[Untyped, int]:
+        """Grow tree by tree, with a call of `progress` after each."""
+        matrices = [data] if valid_data is None else [data, valid_data]
+        booster = import_xgboost().Booster(params, matrices)
+        for tree in range(count):
+            booster.update(data, tree, **step)
+            scores = None
+            if valid_data is not None:
+                margins = booster.predict(valid_data, output_margin=True)
+                scores = np.asarray(margins, np.float64)
+            if progress(tree + 1, booster, scores):
+                return booster, tree + 1
+        return booster, count
+
+    @staticmethod
+    def matrix_options(
+        n_features: int, categorical: Sequence[int], threads: int
+    ) -> dict[str, Untyped]:
+        """Return the options of data, with the columns that hold categories."""
+        if not categorical:
+            return {"nthread": threads}
+        kinds = ["c" if column in categorical else "q" for column in range(n_features)]
+        return {"nthread": threads, "feature_types": kinds, "enable_categorical": True}
+
+    @staticmethod
+    def splits(booster: Untyped) -> bool:
+        return bool(booster.get_score(importance_type="weight"))
+
+    @staticmethod
+    def text(booster: Untyped, count: int) -> str:
+        return bytes(booster[:count].save_raw("json")).decode()
+
+
+LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+
+
+def _valid_scores(booster: Untyped) -> Floats:
+    """Return the current scores of the validation data, which LightGBM passes only to evaluation
+    functions."""
+    captured: list[Floats] = []
+
+    def capture(scores: Floats, _: Untyped) -> tuple[str, float, bool]:
+        forests = scores.sum(axis=1) if scores.ndim == 2 else scores
+        captured.append(np.array(forests, np.float64))
+        return "", 0.0, True
+
+    booster.eval_valid(capture)
+    return captured[0]

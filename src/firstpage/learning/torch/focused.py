@@ -1,0 +1,150 @@
+"""The formula of FocusedNet: permutations of the top k, and logistic pairs with the rest.
+
+It equals that of `firstpage.learning.losses.focused`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firstpage.learning.losses.permutation import MAX_LENGTH, reach_table
+from firstpage.learning.torch.backend import torch
+from firstpage.learning.torch.batches import Lists
+from firstpage.learning.torch.levels import Top, top_documents, top_k_labels, top_probability
+from firstpage.learning.torch.listwise import MAX_EXP_RANGE
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MIN_SPAN = {torch.float64: 1e-9, torch.float32: 1e-5}  # of a target that has an order
+
+
+def permutation_tables(k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the permutations of 0 to k documents in a strict order need.
+
+    The probability that each of the 2^k subsets is ever left over, of shape (k + 1, 2^k); the
+    entropies; and the spans between the entropies and the values at equal scores, of which those
+    without an order are 0.
+    """
+    reach, entropies = np.zeros((k + 1, 1 << k)), np.zeros(k + 1)
+    for m in range(2, k + 1):
+        reach[m, : 1 << m], entropies[m] = reach_table(tuple(-float(rank) for rank in range(m)))
+    reach[:, 0] = 0.0  # the empty set is left over at the end, and adds nothing
+    spans = np.array([math.lgamma(m + 1) for m in range(k + 1)]) - entropies
+    spans[:2] = 0.0
+    return torch.from_numpy(reach), torch.from_numpy(entropies), torch.from_numpy(spans)
+
+
+def top_list(
+    lists: Lists, k: int, tables: tuple[Tensor, Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """Return the cross entropy of the permutations of the top k, 1 at equal scores, 0 at best.
+
+    Where the labels do not order the top strictly, it is that of the top-one probabilities.
+    """
+    dtype, lists = lists.scores.dtype, lists.widened()
+    values, gradient = _top_list(lists, k, tables)
+    return values.to(dtype), gradient.to(dtype)
+
+
+def _top_list(
+    lists: Lists, k: int, tables: tuple[Tensor, Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    scores = lists.scores
+    if not scores.shape[-1]:
+        return scores.sum(-1), scores
+    top = top_documents(lists.key, k, scores.dtype)
+    if tables is None:
+        return _top_one(lists, top, k)
+    exists = top.labels > -math.inf
+    tied = ((top.labels[:, 1:] == top.labels[:, :-1]) & exists[:, 1:]).any(-1)
+    strict = ~(tied | ((top.count > 1) & top.crosses).squeeze(-1))
+    if not torch.compiler.is_compiling() and scores.device.type == "cpu":
+        if bool(strict.all()):
+            return _permutations(lists, top, exists, strict, tables)
+        if not bool(strict.any()):
+            return _top_one(lists, top, k)
+    values, gradient = _permutations(lists, top, exists, strict, tables)
+    others, other_gradient = _top_one(lists, top, k)
+    return (
+        torch.where(strict, values, others),
+        torch.where(strict.unsqueeze(-1), gradient, other_gradient),
+    )
+
+
+def _permutations(
+    lists: Lists, top: Top, exists: Tensor, strict: Tensor, tables: tuple[Tensor, Tensor, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Return the sum over subsets of reach * log(sum of exp(score) over it) - sum of scores."""
+    dtype = lists.scores.dtype
+    columns = exists.shape[-1]
+    count = exists.sum(-1) * strict  # documents of the permutations
+    reach, entropy, span = (table.to(count.device, dtype)[count] for table in tables)
+    reach = reach[:, : 1 << columns]
+    factor = torch.where(span > 0, 1 / span.clamp(min=MIN_SPAN[dtype]), 0.0)
+    raw = lists.scores.gather(-1, top.index).masked_fill(~exists, -math.inf)
+    z = raw - raw.amax(-1, keepdim=True).clamp(min=torch.finfo(dtype).min)
+    finite = z.masked_fill(~exists, 0.0)
+    narrow = not torch.compiler.is_compiling() and z.device.type == "cpu"
+    if narrow and float(finite.min()) > -MAX_EXP_RANGE[dtype]:
+        e = z.exp()
+        sums = torch.zeros_like(e[:, :1])
+        for i in range(columns):
+            sums = torch.cat([sums, sums + e[:, i : i + 1]], -1)
+        sums = sums.clamp_(min=torch.finfo(dtype).tiny)
+        values = (reach * sums.log()).sum(-1)
+        inverse = reach / sums
+        derivative = e * _sums_of_supersets(inverse, columns)
+    else:
+        least = torch.finfo(dtype).min
+        sums = torch.full_like(z[:, :1], -math.inf)
+        for i in range(columns):
+            sums = torch.cat([sums, torch.logaddexp(sums, z[:, i : i + 1])], -1)
+        sums = sums.clamp(min=least)
+        values = (reach * sums).sum(-1)
+        inverse = reach.log() - sums
+        terms = [_with_document(inverse, i).logsumexp((-1, -2)) for i in range(columns)]
+        derivative = (z + torch.stack(terms, -1)).exp()
+    values = values - finite.sum(-1) - entropy
+    derivative = (derivative - 1).masked_fill(~exists, 0.0) * factor.unsqueeze(-1)
+    return values * factor, torch.zeros_like(lists.scores).scatter(-1, top.index, derivative)
+
+
+def _with_document(values: Tensor, i: int) -> Tensor:
+    """Return those of the numbers per subset whose subsets contain document i."""
+    return values.view(len(values), -1, 2, 1 << i)[:, :, 1]
+
+
+def _sums_of_supersets(values: Tensor, columns: int) -> Tensor:
+    """Return for each document the sum of the numbers of the subsets that contain it."""
+    return torch.stack([_with_document(values, i).sum((-1, -2)) for i in range(columns)], -1)
+
+
+def _top_one(lists: Lists, top: Top, k: int) -> tuple[Tensor, Tensor]:
+    """Return the cross entropy of top-one probabilities of documents that may be in the top k."""
+    one, zero = torch.ones_like(top.above), torch.zeros_like(top.above)
+    weight = top.spread(one, top_probability(top, k), zero)
+    log_weight = weight.log()
+    tiny, least = torch.finfo(weight.dtype).tiny, torch.finfo(weight.dtype).min
+    inside = weight > 0
+    log_target = (top_k_labels(top, k) + log_weight).clamp(min=least).log_softmax(-1)
+    target = log_target.exp() * inside
+    logs = (lists.scores + log_weight).clamp(min=least).log_softmax(-1)
+    # Cross entropy and entropy of copies: each document stands for `weight` copies of it.
+    copies = log_weight.clamp(min=least)
+    entropy = -(target * (log_target - copies)).masked_fill(~inside, 0.0).sum(-1)
+    at_zero = weight.sum(-1).clamp(min=tiny).log()
+    span = at_zero - entropy
+    least_span = MIN_SPAN[span.dtype]
+    factor = torch.where(span >= least_span, 1 / span.clamp(min=least_span), 0.0)
+    cross = -(target * (logs - copies)).masked_fill(~inside, 0.0).sum(-1)
+    gradient = (logs.exp() * inside - target) * factor.unsqueeze(-1)
+    return (cross - entropy) * factor, gradient
+
+
+def supports_permutations(k: int) -> bool:
+    """Return whether permutations of k documents are computed."""
+    return k <= MAX_LENGTH

@@ -1,0 +1,534 @@
+"""The index of a collection of texts: an embedded engine, and a forward index for features."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.core.errors import Advice, DataError, FirstpageWarning
+from firstpage.core.types import Floats, Ints, Progress
+from firstpage.data.formats.trec import Qrels, Run
+from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.ids import Ids
+from firstpage.data.io.json_files import json_digest
+from firstpage.search import storage
+from firstpage.search.documents import SourceDocument, documents_from_rows
+from firstpage.search.engine import Engine
+from firstpage.search.forward import Matcher, Query
+from firstpage.search.latent import LatentSpace
+from firstpage.search.manifest import (
+    MANIFEST,
+    changes_since_fit,
+    read_forward,
+    read_latent_vectors,
+    read_manifest,
+    write_manifest,
+)
+from firstpage.search.retrieval import BM25, retrieve
+from firstpage.search.schema import SAMPLE, Schema
+from firstpage.search.tuning import Pools
+from firstpage.search.writer import IndexChanges, IndexWriter, create
+
+LATENT_DIMENSIONS = 128
+MAX_NAMES = 10  # fields that a message lists
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that a search returns.
+
+    Attributes
+    ----------
+    id : str
+        The id of the document.
+    score : float
+        Its score; larger is better.
+    row : int
+        Its row in the forward index.
+    """
+
+    id: str
+    score: float
+    row: int
+
+
+class Index:
+    """An index of texts on disk, which can be searched and from which features are computed.
+
+    `Index(path)` opens an index; `Index.from_documents` creates one.  `add` and `delete` commit a
+    new state and then show it; other open objects keep the state that they have opened.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the index.
+
+    Attributes
+    ----------
+    schema : Schema
+        The text, numeric and date fields, with the analyzer of each text field.
+    forward : ForwardIndex
+        The terms of every document.
+    engine : Engine
+        The search engine.
+    latent : LatentSpace or None
+        The latent semantic space, if there is one.
+    latent_vectors : ndarray of shape (n_rows, n_dimensions)
+        The coordinates of every document in the latent space.
+    generation : int
+        The number of the last change of documents or latent space.
+    fingerprint : str
+        A digest of what features depend on: fields, analyzers and latent space.
+
+    Raises
+    ------
+    DataError
+        If there is no index, or it is damaged.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import firstpage as fp
+    >>> documents = [
+    ...     {"id": "d1", "title": "Red shoes", "text": "Running shoes for women."},
+    ...     {"id": "d2", "title": "Blue coat", "text": "A warm coat."},
+    ... ]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index = fp.Index.from_documents(documents, os.path.join(folder, "shop.index"))
+    ...     [hit.id for hit in index.search("shoe")]
+    ['d1']
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._open()
+
+    def _open(self) -> None:
+        """Open all files, so that what another writer commits later does not matter."""
+        while True:
+            manifest = read_manifest(self.path)
+            try:
+                self._open_files(manifest)
+            except DataError:
+                if read_manifest(self.path) == manifest:
+                    raise
+            else:  # otherwise a writer has removed the files of the generation before its own
+                return
+
+    def _open_files(self, manifest: dict[str, Any]) -> None:
+        schema = Schema.from_dict(manifest["schema"])
+        forward = read_forward(self.path, manifest, schema)
+        engine = Engine(self.path / manifest["engine"], len(schema.analyzers))
+        stored = manifest["latent"]
+        self.latent = None if stored is None else LatentSpace.load(self.path / stored["space"])
+        self.latent_vectors = read_latent_vectors(self.path, manifest)
+        self._manifest, self.schema, self.forward, self.engine = manifest, schema, forward, engine
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[SourceDocument | Mapping[str, Any]],
+        path: str | os.PathLike[str],
+        *,
+        language: str = "english",
+        fields: Mapping[str, str] | None = None,
+        latent: int = LATENT_DIMENSIONS,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> Index:
+        """Create an index of documents.
+
+        Parameters
+        ----------
+        documents : iterable of SourceDocument or mapping
+            The documents, such as those of `read_documents`.  A mapping has an id (`id`, `docid`,
+            `docno`, ..) and fields.
+        path : path
+            The folder to create.
+        language : str, default "english"
+            The language of texts: stop words and stems.
+        fields : mapping of str to str, optional
+            The kind of a field, where it should not be inferred from the first documents: "text", a
+            language, "number", "date" or "ignore".  A warning names those without a
+            value in any document.
+        latent : int, default 128
+            The number of dimensions of the latent semantic space; 0 for none.
+        overwrite : bool, default False
+            Whether to replace an index that exists.
+        progress : callable, optional
+            Called with the number of documents read so far, and 0 for the unknown total.
+
+        Returns
+        -------
+        Index
+            The open index.
+
+        Raises
+        ------
+        DataError
+            If the folder exists, a document has no id or an id that occurred before, or no field is
+            a text.
+        """
+        folder = Path(path)
+        if folder.exists() and not overwrite:
+            raise DataError(
+                f"{folder}: exists; add to it (Index.add, or `firstpage index --add`).",
+                Advice("Or replace it with {}.", "overwrite", True),
+            )
+        if folder.exists() and not (folder / MANIFEST).exists():
+            raise DataError(f"{folder}: is not an index, so it is not overwritten.")
+        stream = documents_from_rows(documents)
+        sample = list(islice(stream, SAMPLE))
+        if not sample:
+            raise DataError(f"{folder}: there are no documents to index.")
+        schema = Schema.infer(sample, language, fields or {})
+        present: dict[str, None] = {}
+        create(folder, _observed(chain(sample, stream), present), schema, latent, progress)
+        absent = [repr(name) for name in fields or {} if name not in present]
+        if absent:
+            others = ", ".join(repr(name) for name in list(present)[:MAX_NAMES])
+            warnings.warn(
+                f"{folder}: no document has a value of these declared fields: "
+                f"{', '.join(absent)}; the fields with values are {others}"
+                f"{', ..' if len(present) > MAX_NAMES else ''}.",
+                FirstpageWarning,
+                stacklevel=2,
+            )
+        return cls(folder)
+
+    # --- changes
+
+    def add(
+        self,
+        documents: Iterable[SourceDocument | Mapping[str, Any]],
+        progress: Progress | None = None,
+    ) -> IndexChanges:
+        """Add documents, and replace those whose ids are in the index; all of them or none.
+
+        Parameters
+        ----------
+        documents : iterable of SourceDocument or mapping
+            The documents.
+        progress : callable, optional
+            Called with the number of documents read so far, and 0 for the unknown total.
+
+        Returns
+        -------
+        IndexChanges
+            How many were added and replaced.
+
+        Raises
+        ------
+        DataError
+            If another process writes to the index, or a document is invalid.
+        """
+        with self._writer() as writer:
+            changes = writer.add(documents_from_rows(documents), self.forward.row_of, progress)
+            writer.commit(None)
+        self._open()
+        return changes
+
+    def delete(self, ids: Iterable[str]) -> IndexChanges:
+        """Delete documents.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            The ids of the documents.
+
+        Returns
+        -------
+        IndexChanges
+            How many were deleted.
+
+        Raises
+        ------
+        DataError
+            If a document is not in the index.
+        """
+        listed = [ids] if isinstance(ids, str) else ids
+        names = list(dict.fromkeys(str(name) for name in listed))
+        with self._writer() as writer:
+            writer.delete(names, self.forward.rows(names, str(self.path)))
+            writer.commit(None)
+        self._open()
+        return IndexChanges(deleted=len(names))
+
+    def set_scoring(self, scoring: BM25) -> None:
+        """Store the BM25 of the first stage, which later searches and features use.
+
+        Parameters
+        ----------
+        scoring : BM25
+            The parameters, such as those of `tune`.
+        """
+        scoring.field_weights(self.forward)
+        with storage.writer_lock(self.path):
+            manifest = {**read_manifest(self.path), "scoring": scoring.to_dict()}
+            write_manifest(self.path, manifest)
+        self._open()
+
+    def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
+        """Fit the latent space to the documents of today; models trained before no longer fit.
+
+        `add` and `delete` do not change the space, so that models stay valid: documents that came
+        later are projected into it.
+
+        Parameters
+        ----------
+        dimensions : int, default 128
+            The number of dimensions; 0 for no latent space.
+        """
+        with self._writer() as writer:
+            writer.commit(dimensions)
+        self._open()
+
+    @contextmanager
+    def _writer(self) -> Iterator[IndexWriter]:
+        with storage.writer_lock(self.path):
+            self._open()  # what another writer has committed meanwhile
+            writer = IndexWriter(self.path, self._manifest, self.schema, self.forward)
+            try:
+                yield writer
+            finally:
+                writer.close()
+
+    # --- contents
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return int(self._manifest["rows"] - self._manifest["deleted"])
+
+    def __repr__(self) -> str:
+        return (
+            f"Index({self.path}: {len(self)} documents, fields {', '.join(self.schema.analyzers)})"
+        )
+
+    @property
+    def generation(self) -> int:
+        """The number of the last change of documents or latent space, which grows by 1 with each.
+
+        `set_scoring` does not change it.
+        """
+        return int(self._manifest["generation"])
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what features depend on: fields, analyzers and latent space."""
+        latent = self._manifest["latent"]
+        return json_digest([self._manifest["schema"], latent and latent["digest"]])[:16]
+
+    @property
+    def latent_changes(self) -> tuple[int, int]:
+        """How many documents came and went since the latent space was fitted."""
+        return changes_since_fit(self._manifest["latent"], self.forward.deleted)
+
+    # --- retrieval
+
+    def search(self, text: str, depth: int = 10, scoring: BM25 | None = None) -> list[Hit]:
+        """Return the best documents for a typed text.
+
+        Parameters
+        ----------
+        text : str
+            What was typed; no character has a special meaning.
+        depth : int, default 10
+            The number of documents.
+        scoring : BM25, optional
+            The scoring; by default that of the index.
+
+        Returns
+        -------
+        list of Hit
+            The documents, the best first.
+        """
+        query = self.forward.query(text)
+        rows, scores = self.retrieve(query, depth, scoring)
+        return [
+            Hit(self.forward.ids[row], score, row)
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def retrieve(
+        self, query: Query, depth: int, scoring: BM25 | None = None, matcher: Matcher | None = None
+    ) -> tuple[Ints, Floats]:
+        """Return the rows and scores of the best documents for analyzed terms.
+
+        Parameters
+        ----------
+        query : Query
+            The terms, from `forward.query`.
+        depth : int
+            The number of documents.
+        scoring : BM25, optional
+            The scoring; by default that of the index.
+        matcher : Matcher, optional
+            The workspaces of this thread.
+
+        Returns
+        -------
+        rows, scores : ndarray
+            The documents, the best first.
+        """
+        forward = self.forward
+        return retrieve(
+            forward, self.engine, query, depth, scoring or self.scoring, matcher or Matcher(forward)
+        )
+
+    def candidates(
+        self,
+        queries: Iterable[tuple[str, str]],
+        depth: int = 100,
+        scoring: BM25 | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
+        """Return the best documents of each query as a run.
+
+        Parameters
+        ----------
+        queries : iterable of (str, str)
+            Ids and texts of queries, such as `Queries`.
+        depth : int, default 100
+            The number of documents per query.
+        scoring : BM25, optional
+            The scoring; by default that of the index.
+        progress : callable, optional
+            Called with the number of finished queries and the number of all.
+
+        Returns
+        -------
+        Run
+            The candidates, without queries that match no document; these are named in a warning.
+        """
+        if depth < 1:
+            raise DataError(f"depth must be at least 1; got {depth}.")
+        listed = list(queries)
+        seen: set[str] = set()
+        for name, _ in listed:
+            if name in seen:
+                raise DataError(f"the query {name!r} occurs twice; ids must be distinct.")
+            seen.add(name)
+        matcher, ids = Matcher(self.forward), self.forward.ids
+        names: list[str] = []
+        rows: list[Ints] = []
+        scores: list[Floats] = []
+        unmatched = []
+        for number, (name, text) in enumerate(listed, 1):
+            found = self.retrieve(self.forward.query(text), depth, scoring, matcher)
+            if len(found[0]):
+                names.append(name)
+                rows.append(found[0])
+                scores.append(found[1])
+            else:
+                unmatched.append(name)
+            if progress is not None:
+                progress(number, len(listed))
+        if unmatched:
+            warnings.warn(
+                f"{len(unmatched)} of {len(listed)} queries match no document and have no "
+                f"candidates, such as {unmatched[0]!r}.",
+                FirstpageWarning,
+                stacklevel=2,
+            )
+        if not names:
+            raise DataError("no query matches a document.")
+        offsets = offsets_from_lengths(np.array([len(each) for each in rows]))
+        documents = ids[np.concatenate(rows)]
+        return Run(Ids.from_values(names), offsets, documents, np.concatenate(scores), "bm25")
+
+    def tune(
+        self,
+        queries: Iterable[tuple[str, str]],
+        qrels: Qrels,
+        depth: int = 10,
+        progress: Progress | None = None,
+    ) -> tuple[BM25, float]:
+        """Return the BM25 with the best mean NDCG on judged queries, and that value.
+
+        Parameters
+        ----------
+        queries : iterable of (str, str)
+            Ids and texts of queries.
+        qrels : Qrels
+            The judgments.
+        depth : int, default 10
+            The depth of NDCG.
+        progress : callable, optional
+            Called with the number of finished steps and the number of all.
+
+        Returns
+        -------
+        scoring : BM25
+            The chosen parameters.
+        value : float
+            The mean NDCG of these queries.
+
+        Raises
+        ------
+        DataError
+            If no query has a relevant document, or a search finds none of these documents.
+        """
+        pools = Pools(self.forward, self.engine, queries, qrels, depth)
+        return pools.tune(progress=progress)
+
+    @property
+    def scoring(self) -> BM25:
+        """The BM25 of the first stage, which `set_scoring` changes."""
+        return BM25.from_dict(self._manifest["scoring"])
+
+    def document(self, name: str) -> dict[str, Any]:
+        """Return the fields of a document.
+
+        Parameters
+        ----------
+        name : str
+            The id of the document.
+
+        Returns
+        -------
+        dict
+            The values as they were indexed.
+
+        Raises
+        ------
+        DataError
+            If the document is not in the index.
+        """
+        return self.documents([name])[0]
+
+    def documents(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the fields of several documents, faster than one by one.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The ids of the documents.
+
+        Returns
+        -------
+        list of dict
+            The values as they were indexed, in the order of the ids.
+
+        Raises
+        ------
+        DataError
+            If a document is not in the index.
+        """
+        return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())
+
+
+def _observed(
+    documents: Iterable[SourceDocument], names: dict[str, None]
+) -> Iterator[SourceDocument]:
+    """Yield documents; add the names of their fields to `names`."""
+    for document in documents:
+        names |= dict.fromkeys(document.values)
+        yield document

@@ -1,0 +1,354 @@
+"""Writing an index: documents are appended to its files, and a new manifest commits them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.folders import remove, remove_abandoned
+from firstpage.core.kernels import text as kernel
+from firstpage.core.types import Ints, Progress
+from firstpage.data.ids import encode_text
+from firstpage.data.io.files import write_bytes
+from firstpage.search import storage
+from firstpage.search.analyzer import TermNumbers, tokenize
+from firstpage.search.documents import SourceDocument
+from firstpage.search.engine import Engine
+from firstpage.search.forward import ForwardIndex
+from firstpage.search.latent import LatentSpace
+from firstpage.search.manifest import (
+    MANIFEST,
+    changes_since_fit,
+    empty_manifest,
+    latent_note,
+    read_forward,
+    write_manifest,
+)
+from firstpage.search.schema import Schema
+
+BATCH = 2000  # documents that are analyzed at a time
+MAX_NOTES = 5  # about fields that are not searched
+
+
+@dataclass(frozen=True)
+class IndexChanges:
+    """What a change of an index did.
+
+    Attributes
+    ----------
+    added, replaced, deleted : int
+        The numbers of documents.
+    """
+
+    added: int = 0
+    replaced: int = 0
+    deleted: int = 0
+
+    def __str__(self) -> str:
+        counts = {"added": self.added, "replaced": self.replaced, "deleted": self.deleted}
+        return (
+            ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no change"
+        )
+
+
+class IndexWriter:
+    """Appends documents to the files of an index, and commits them."""
+
+    def __init__(
+        self, folder: Path, manifest: dict[str, Any], schema: Schema, before: ForwardIndex | None
+    ) -> None:
+        self._folder = folder
+        self._files_folder = folder / manifest["forward"]
+        self._manifest = manifest
+        self._schema = schema
+        self._generation = manifest["generation"] + 1
+        self._before = before
+        self._terms = TermNumbers(list(before.terms.terms)) if before else TermNumbers()
+        self._rows = manifest["rows"]
+        self._deleted: list[int] = []
+        n_fields = len(schema.analyzers)
+        sizes: dict[str, tuple[type, int]] = {
+            "tokens": (np.uint32, manifest["tokens"]), "ends": (np.int64, self._rows * n_fields),
+            "distinct": (np.int64, self._rows * (n_fields + 1)),
+            "ids.bytes": (np.uint8, manifest["id_bytes"]), "ids.ends": (np.int64, self._rows),
+            "terms.bytes": (np.uint8, manifest["term_bytes"]),
+            "terms.ends": (np.int64, manifest["terms"]),
+        }  # fmt: skip
+        for number in range(len(schema.values)):
+            sizes[f"value.{number}"] = np.float64, self._rows
+        self._remove_generation()  # of a writer that was killed
+        remove_abandoned(folder / MANIFEST)
+        self._files: dict[str, storage.AppendFile] = {}
+        self._engine_folder = folder / f"engine-{self._generation}"
+        with ExitStack() as opened, storage.reporting(folder):
+            opened.callback(self._drop_uncommitted)
+            self._files_folder.mkdir(exist_ok=True)
+            for name, (dtype, size) in sizes.items():
+                file = storage.AppendFile(self._files_folder / name, dtype, size)
+                self._files[name] = file
+                opened.callback(file.discard)
+            if manifest["engine"]:
+                storage.link_folder(folder / manifest["engine"], self._engine_folder)
+            else:
+                self._engine_folder.mkdir()
+            self._engine = Engine(self._engine_folder, n_fields, create=True)
+            opened.callback(self._engine.close)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Close all files; what was not committed does not count."""
+        self._opened.close()
+
+    def _drop_uncommitted(self) -> None:
+        if self._manifest["generation"] < self._generation:
+            self._remove_generation()
+
+    def _remove_generation(self) -> None:
+        """Remove what belongs to the generation of this writer."""
+        for entry, generation in storage.generations(self._folder).items():
+            if generation == self._generation:
+                remove(entry)
+
+    def add(
+        self, documents: Iterable[SourceDocument], row_of: Mapping[str, int],
+        progress: Progress | None,
+    ) -> IndexChanges:  # fmt: skip
+        """Append documents; those with the id of a document in `row_of` replace it."""
+        seen: dict[str, str] = {}
+        unknown: dict[str, str] = {}
+        first, replaced = self._rows, 0
+        stream = iter(documents)
+        while batch := list(islice(stream, BATCH)):
+            for document in batch:
+                if document.id in seen:
+                    raise DataError(
+                        f"{document.location}: the document {document.id!r} is also at "
+                        f"{seen[document.id]}; ids must be distinct."
+                    )
+                seen[document.id] = document.location
+                if (row := row_of.get(document.id)) is not None:
+                    self._deleted.append(row)
+                    self._engine.delete(document.id)
+                    replaced += 1
+                for name in document.values:
+                    if name not in self._schema:
+                        unknown.setdefault(name, document.location)
+            with storage.reporting(self._folder):
+                self._append(batch)
+            if progress is not None:
+                progress(self._rows - first, 0)
+        for number, (name, location) in enumerate(unknown.items()):
+            if number == MAX_NOTES:
+                _note(f"{len(unknown) - number:,} more fields are not searched, such as {name!r}.")
+                break
+            _note(
+                f"{location}: the field {name!r} is not searched, since the index was created "
+                f"without it; create the index again "
+                f"(`firstpage index --field {name}=text`) to search it."
+            )
+        return IndexChanges(self._rows - first - replaced, replaced)
+
+    def _append(self, batch: list[SourceDocument]) -> None:
+        texts = [
+            [tokenize(value_text(document.values.get(name, ""))) for document in batch]
+            for name in self._schema.analyzers
+        ]
+        number_of = [
+            self._terms.of_tokens(analyzer, chain.from_iterable(field)).__getitem__
+            for analyzer, field in zip(self._schema.analyzers.values(), texts, strict=True)
+        ]
+        term_of = self._terms.terms.__getitem__
+        tokens: list[int] = []
+        ends: list[int] = []
+        for document, *fields in zip(batch, *texts, strict=True):
+            joined = []
+            for number_of_token, field in zip(number_of, fields, strict=True):
+                numbers = list(filter(None, map(number_of_token, field)))  # without stop words
+                tokens += numbers
+                ends.append(len(tokens))
+                joined.append(" ".join(map(term_of, numbers)))
+            self._engine.add(document.id, self._rows, document.values, joined)
+            self._rows += 1
+        start = self._files["tokens"].size
+        self._files["tokens"].append(np.array(tokens, np.uint32))
+        self._files["ends"].append(np.array(ends, np.int64) + start)
+        self._append_strings("ids", [document.id for document in batch])
+        for number, name in enumerate(self._schema.values):
+            values = [self._schema.number(document, name) for document in batch]
+            self._files[f"value.{number}"].append(np.array(values))
+
+    def _append_strings(self, name: str, strings: list[str]) -> None:
+        encoded = [encode_text(string) for string in strings]
+        start = self._files[f"{name}.bytes"].size
+        self._files[f"{name}.bytes"].append(np.frombuffer(b"".join(encoded), np.uint8))
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        self._files[f"{name}.ends"].append(start + np.cumsum(lengths))
+
+    def delete(self, names: list[str], rows: Ints) -> None:
+        """Delete documents."""
+        for name in names:
+            self._engine.delete(name)
+        self._deleted += rows.tolist()
+
+    def commit(self, latent: int | None) -> None:
+        """Make the changes durable.
+
+        `latent` is the number of dimensions of a new latent space (0 for none), or None to fold new
+        documents into the present one.
+        """
+        with storage.reporting(self._folder):
+            self._commit(latent)
+
+    def _commit(self, latent: int | None) -> None:
+        self._engine.commit()
+        self._append_strings("terms", self._terms.terms[self._files["terms.ends"].size :])
+        manifest = {
+            **self._manifest,
+            "generation": self._generation, "rows": self._rows,
+            "deleted": self._manifest["deleted"] + len(self._deleted),
+            "tokens": self._files["tokens"].size, "terms": len(self._terms),
+            "term_bytes": self._files["terms.bytes"].size,
+            "id_bytes": self._files["ids.bytes"].size, "engine": self._engine_folder.name,
+            "statistics": f"statistics-{self._generation}.npz",
+        }  # fmt: skip
+        self._write_statistics(manifest)
+        for file in self._files.values():
+            file.close()
+        manifest["latent"] = self._write_latent(manifest, latent)
+        write_manifest(self._folder, manifest)
+        self._manifest = manifest
+        stored = manifest["latent"] or {}
+        used = {manifest[name] for name in ("engine", "forward", "statistics")}
+        for entry in storage.generations(self._folder):
+            if entry.name not in {*used, *map(str, stored.values())}:
+                remove(entry)
+
+    def _write_statistics(self, manifest: dict[str, Any]) -> None:
+        """Write document and collection frequencies, and which documents are deleted."""
+        n_fields, n_terms, first = (
+            len(self._schema.analyzers),
+            len(self._terms),
+            self._manifest["rows"],
+        )
+        for name in ("tokens", "ends"):
+            self._files[name].flush()
+        df, cf = (np.zeros((n_fields + 1, n_terms), np.int64) for _ in range(2))
+        deleted = np.zeros(self._rows, bool)
+        if self._before is not None:
+            known = self._before.df.shape[1]
+            df[:, :known], cf[:, :known] = self._before.df, self._before.cf
+            deleted[:first] = self._before.deleted
+        deleted[self._deleted] = True
+        files = self._files_folder
+        tokens = storage.mapped(files / "tokens", np.uint32, (manifest["tokens"],))
+        ends = storage.mapped(files / "ends", np.int64, (self._rows, n_fields))
+        for rows, sign in (
+            (np.arange(first, self._rows), 1),
+            (np.array(self._deleted, np.int64), -1),
+        ):
+            distinct = np.empty((len(rows), n_fields + 1), np.int64)
+            marks = np.zeros((2, n_terms), np.int64)
+            kernel.collection_statistics(
+                tokens, ends, rows, sign, marks[0], marks[1], distinct, df, cf
+            )
+            if sign > 0:
+                self._files["distinct"].append(distinct)
+        with write_bytes(self._folder / manifest["statistics"], sync=True) as out:
+            np.savez(out, df=df, cf=cf, deleted=deleted)
+
+    def _write_latent(
+        self, manifest: dict[str, Any], dimensions: int | None
+    ) -> dict[str, Any] | None:
+        """Fit the latent space or fold in new documents; return what the manifest says about it."""
+        stored = manifest["latent"]
+        if dimensions == 0 or (dimensions is None and stored is None):
+            return None
+        forward = read_forward(self._folder, manifest, self._schema)
+        if dimensions is None:
+            space = LatentSpace.load(self._folder / stored["space"])
+            first, known = self._manifest["rows"], stored
+        else:
+            fitted = LatentSpace.fit(forward, dimensions)
+            if fitted is None:
+                return None
+            space, first = fitted, 0
+            known = {
+                "space": f"latent-{self._generation}.npz",
+                "vectors": f"vectors-{self._generation}",
+                "dimensions": space.n_dimensions, "digest": space.digest,
+                "fitted_rows": self._rows, "fitted_deleted": self._rows - forward.n_documents,
+            }  # fmt: skip
+            space.save(self._folder / known["space"])
+        file = storage.AppendFile(
+            self._folder / known["vectors"], np.float16, first * space.n_dimensions
+        )
+        file.append(space.documents(forward, np.arange(first, self._rows)))
+        file.close()
+        if any(changes := changes_since_fit(known, forward.deleted)):
+            _note(latent_note(self._folder, changes))
+        return dict(known)
+
+
+def create(
+    folder: Path,
+    documents: Iterable[SourceDocument],
+    schema: Schema,
+    latent: int,
+    progress: Progress | None = None,
+) -> None:
+    """Create an index, or replace the one in this folder; a killed process leaves no new index."""
+    if folder.exists():  # the old index stays until the manifest of the new one replaces its own
+        with storage.writer_lock(folder):
+            _write_all(folder, documents, schema, latent, progress)
+        return
+    draft = folder.with_name(f".{folder.name}.new")
+    with storage.reporting(draft):
+        draft.mkdir(parents=True, exist_ok=True)
+    with storage.writer_lock(draft):
+        try:
+            for entry in draft.iterdir():  # of a writer that was killed
+                remove(entry)
+            _write_all(draft, documents, schema, latent, progress)
+            if folder.exists():
+                raise DataError(f"{folder}: was created meanwhile by another process.")
+            with storage.reporting(folder):
+                os.replace(draft, folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write_all(
+    folder: Path,
+    documents: Iterable[SourceDocument],
+    schema: Schema,
+    latent: int,
+    progress: Progress | None,
+) -> None:
+    generation = max(storage.generations(folder).values(), default=0)
+    writer = IndexWriter(folder, empty_manifest(schema, generation), schema, None)
+    try:
+        writer.add(documents, {}, progress)
+        writer.commit(latent)
+    finally:
+        writer.close()
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, FirstpageWarning, stacklevel=5)
+
+
+def value_text(value: str | float) -> str:
+    """Return the text of a value of a text field; a number as one would write it."""
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -1,0 +1,70 @@
+"""The value of a query depends on that query alone."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import firstpage as fp
+from firstpage.evaluation.measures.registry import MEASURES
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning"),
+]
+NEED_ORDER = ("kNDCG", "kERR")  # a truth without ties
+DOCUMENTS = "abcdefgh"
+CONVENTIONS = [
+    {}, {"convention": "trec"}, {"convention": "letor", "ties": "docid"}, {"condensed": True},
+    {"ties": "shuffle"}, {"ties": "worst"}, {"depth": 3}, {"without_relevant": "one"},
+]  # fmt: skip
+
+
+def texts() -> list[str]:
+    """Return every measure, with and without a cut-off, on a scale that is not that of the data."""
+    names = []
+    for cls in MEASURES:
+        name = cls.text_name or cls.__name__
+        inside = "(max=4)" if cls.has_scale else ""
+        parameters = {f.name for f in fields(cls)}
+        if not cls.without_cutoff:
+            names.append(name + inside)
+        if "cutoff" in parameters:
+            names.append(f"{name}{inside}@3")
+    return names
+
+
+scores = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3).map(float), min_size=1)
+grades = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3), min_size=1)
+subtopics = st.dictionaries(st.sampled_from("123"), grades, min_size=1)
+
+
+def long_list(size: int) -> dict[str, float]:
+    return {f"long{i}": float(size - i // 2) for i in range(size)}
+
+
+@pytest.mark.parametrize("text", texts())
+@settings(max_examples=25)
+@given(data=st.data(), options=st.sampled_from(CONVENTIONS), run=scores)
+def test_value_of_a_query_does_not_depend_on_others(text: str, data, options, run) -> None:
+    measure = fp.measure(text)
+    if measure.of_subtopics:
+        judged, other = data.draw(subtopics), {"1": {"long0": 2, "long30": 1}, "4": {"long7": 3}}
+    elif measure.name in NEED_ORDER:
+        judged = {d: i for i, d in enumerate(data.draw(st.permutations(DOCUMENTS)))}
+        other = {f"long{i}": i for i in range(20)}
+    else:
+        judged, other = data.draw(grades), {f"long{i}": i % 4 for i in range(30)}
+    alone = fp.evaluate({"q": run}, {"q": judged}, measures=measure, **options)
+    among = fp.evaluate(
+        {"p": long_list(40), "q": run, "r": {"x": 1.0}},
+        {"p": other, "q": judged, "r": other},
+        measures=measure,
+        **options,
+    )
+    values = dict(zip(among.queries, among.per_query(str(measure)), strict=True))
+    expected = dict(zip(alone.queries, alone.per_query(str(measure)), strict=True))
+    assert values.get("q") == pytest.approx(expected.get("q"), rel=1e-12, abs=1e-12)
