@@ -33,7 +33,7 @@ import numpy as np
 import firstpage as fp
 from aggregate_peers import FUSIONS, corankco_results, ranx_results
 from common import cpu_seconds, seconds, show, versions
-from firstpage.evaluation.aggregation.methods import METHODS, method
+from firstpage.evaluation.aggregation import METHODS, method
 
 DOCS = 100
 CORANKCO_METHODS = ("KwikSort", "BioConsert")

@@ -23,8 +23,7 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parent))
 
 from common import show, versions
-from firstpage.labeling.strategies.adaptive import Adaptive
-from firstpage.labeling.strategies.strategy import Answer, Compare, TopKTask
+from firstpage.labeling import Adaptive, Answer, Compare, TopKTask
 
 QUESTIONS, K = 60, 10
 

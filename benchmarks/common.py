@@ -53,7 +53,7 @@ def versions(*packages: str) -> str:
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
     """Print a table."""
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     print()
     print(Table(head, rows, title=title, note=note).text(), flush=True)

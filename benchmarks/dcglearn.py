@@ -24,12 +24,17 @@ from typing import Any
 import numpy as np
 
 from common import cpu_seconds, peer, seconds, show, versions
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.evaluation.dcglearn.pairs import Pairs, encode
-from firstpage.evaluation.dcglearn.simulation import reverse_pairs, zhou_simulator
-from firstpage.evaluation.dcglearn.solver import Optimum, solve
-from firstpage.evaluation.dcglearn.sums import InMemoryPairSums
-from firstpage.evaluation.dcglearn.weights import weight_cone
+from firstpage.data.preferences import Preferences
+from firstpage.evaluation.dcglearn import (
+    InMemoryPairSums,
+    Optimum,
+    Pairs,
+    encode,
+    reverse_pairs,
+    solve,
+    weight_cone,
+    zhou_simulator,
+)
 
 K, L = 10, 5
 MARGINS = np.ones(3)

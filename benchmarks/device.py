@@ -19,12 +19,9 @@ from statistics import median
 import numpy as np
 
 import firstpage as fp
-from firstpage.learning.losses.listwise import PlackettLuce
-from firstpage.learning.losses.pairwise import PairwiseLogistic
-from firstpage.learning.scorers.linear import Linear
-from firstpage.learning.solvers.gpu.objective import device_objective
-from firstpage.learning.solvers.gpu.tensors import torch
-from firstpage.learning.solvers.objective import BlockObjective
+from firstpage.learning.losses import PairwiseLogistic, PlackettLuce
+from firstpage.learning.scorers import Linear
+from firstpage.learning.solvers import BlockObjective, device_objective, torch
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136
 GRADE_FRACTIONS = (0.52, 0.32, 0.13, 0.02, 0.01)  # about those of MSLR

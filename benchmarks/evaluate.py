@@ -28,7 +28,7 @@ import numpy as np
 
 import firstpage as fp
 from common import cpu_seconds, peer, seconds, show, versions
-from firstpage.data.formats.trec import to_run
+from firstpage.data.formats import to_run
 
 MEASURES = ["NDCG@10", "AP", "P@10", "RR"]
 FIRST_PAGE = ["NDCG@10", "P@10", "RR"]  # these need no complete order

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import firstpage as fp
-from firstpage.data.folds import fold_subsets, split_folds
-from firstpage.search.tuning import Pools
+from firstpage.data import fold_subsets, split_folds
+from firstpage.search import Pools
 
 SETS = ("all", "short")
 RANKERS = {

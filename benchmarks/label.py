@@ -6,7 +6,7 @@
     python benchmarks/label.py --arrivals 200 --minutes 0.3    # browsers with empty caches, in 10 s
 
 The assessors arrive within ten seconds.  Each answers every two seconds (k = 10), by the requests
-that the judging page makes in Chromium, which tests/labeling/app/browser/test_judging.py counts: one per
+that the judging page makes in Chromium, which a test in tests/labeling/app/browser counts: one per
 answer, whose reply has the next question and those of its documents that the page does not have
 yet.  The clients run in a process of their own.  At the end, every acknowledged answer must be in
 the log exactly once, and every log must replay.  CPU times are those of the server, of PostgreSQL
@@ -361,7 +361,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.client:
         return client()
-    from firstpage.labeling.session.events import DEFAULT_STRATEGY
+    from firstpage.labeling import DEFAULT_STRATEGY
 
     limit = None
     if options.bar is not None:

@@ -57,9 +57,8 @@ def measure(where: str, documents: int, characters: int) -> list[list[str]]:
     """Return a row of latencies without and during an import into the database `where`."""
     from tests.labeling.app.load import Server, prepare
 
-    from firstpage.labeling.app.security import COOKIE
-    from firstpage.labeling.app.store import logins, people, projects
-    from firstpage.labeling.app.store.connect import Store
+    from firstpage.labeling.app import COOKIE
+    from firstpage.labeling.app.store import Store, logins, people, projects
 
     workers = prepare(where, 2, queries=200, documents=14, k=5)
     store = Store(where)

@@ -23,10 +23,8 @@ import numpy as np
 
 import firstpage as fp
 from common import show, versions
-from firstpage.evaluation.comparison.prediction_powered import powered_mean
-from firstpage.labeling.belief import utilities
-from firstpage.labeling.belief.choice import pair_gains
-from firstpage.labeling.belief.utilities import Utilities, bradley_terry
+from firstpage.evaluation.planning import powered_mean
+from firstpage.labeling import Utilities, bradley_terry, pair_gains, utilities
 
 DATA = Path(os.environ.get("FIRSTPAGE_DATA", "data"))
 FEATURES = {"BM25": 24, "LMIR.JM": 39}  # of MQ2008, counted from 0

@@ -24,7 +24,7 @@ import numpy as np
 
 import firstpage as fp
 from common import show, versions
-from firstpage.labeling.belief.utilities import bradley_terry
+from firstpage.labeling import bradley_terry
 
 AMOUNTS = [  # fraction of the pairs, votes per pair
     (0.02, 1), (0.02, 5), (0.1, 1), (0.1, 5), (1.0, 1), (1.0, 3), (1.0, 5),

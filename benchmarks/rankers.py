@@ -17,8 +17,7 @@ from pathlib import Path
 
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
-from firstpage.learning.rankers.ranker import Ranker
-from firstpage.learning.rankers.registry import RANKERS, ranker
+from firstpage.learning.rankers import RANKERS, Ranker, ranker
 
 TREES = "ListMLE(k=10, scorer=trees)"
 

@@ -29,13 +29,11 @@ import numpy as np
 
 import firstpage as fp
 from common import seconds, show, versions
-from firstpage.core.engine.dask_cluster import DaskEngine
-from firstpage.core.engine.engine import Engine
-from firstpage.core.engine.threads import LocalEngine
-from firstpage.learning.losses.pairwise import PairwiseLogistic
-from firstpage.learning.rankers.sharded.data import ShardedData
-from firstpage.learning.scorers.linear import Linear
-from firstpage.learning.solvers.lbfgs import LBFGS
+from firstpage.core.engine import DaskEngine, Engine, LocalEngine
+from firstpage.learning.losses import PairwiseLogistic
+from firstpage.learning.rankers import ShardedData
+from firstpage.learning.scorers import Linear
+from firstpage.learning.solvers import LBFGS
 
 FEATURES, DOCS, SHARDS = 136, 100, 20
 LOSS = PairwiseLogistic(k=10, pairs="cross")

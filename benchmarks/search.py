@@ -40,8 +40,8 @@ PATHS = {
 def collection(folder: Path) -> tuple[Path, Path, list[str]]:
     """The index, a model, and the texts of the queries."""
     import firstpage as fp
-    from firstpage.data.formats.trec import Qrels
-    from firstpage.search.documents import read_documents
+    from firstpage.data.formats import Qrels
+    from firstpage.search import read_documents
 
     source = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "cranfield"
     start = time.process_time()

@@ -240,7 +240,7 @@ def measure(
 
 def count_wrong(files: list[Path], X: np.ndarray, responses: dict[str, list[str]]) -> int:
     """Return the number of responses without the scores of the model that they name."""
-    from firstpage.serving.served_model import load
+    from firstpage.serving import load
 
     models = {served.digest: served for served in map(load, files)}
     offsets = np.array([0, len(X)])

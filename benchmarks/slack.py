@@ -16,7 +16,7 @@ import numpy as np
 
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
-from firstpage.learning.losses.structural import StructuralHinge
+from firstpage.learning.losses import StructuralHinge
 from train import real_data
 
 MAX_DOCUMENTS = 10

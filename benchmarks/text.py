@@ -26,7 +26,7 @@ import numpy as np
 
 import firstpage as fp
 from common import peer, show, versions
-from firstpage.search.forward import Matcher
+from firstpage.search import Matcher
 
 WORDS = 200_000  # distinct words of the synthetic documents
 TITLE, TEXT = 6, 34  # words of a title and of a text

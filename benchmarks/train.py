@@ -27,9 +27,9 @@ import numpy as np
 
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
-from firstpage.learning.losses.listwise import PlackettLuce
-from firstpage.learning.scorers.linear import Linear
-from firstpage.learning.solvers.objective import BlockObjective
+from firstpage.learning.losses import PlackettLuce
+from firstpage.learning.scorers import Linear
+from firstpage.learning.solvers import BlockObjective
 from train_peers import ridge_cpu, run_peers
 
 QUICK = "--quick" in sys.argv

@@ -49,7 +49,7 @@ if (
 ):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-from firstpage.core import kernels
+from firstpage.core import kernels  # noqa: E402
 from firstpage.core.engine.threads import available  # noqa: E402
 from firstpage.core.kernels.compiler import decorators  # noqa: E402
 from tests.cross_compiler import request_kernels  # noqa: E402

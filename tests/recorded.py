@@ -93,7 +93,7 @@ def questions() -> Iterator[Entry]:
 
 
 def exports() -> Iterator[Entry]:
-    from firstpage.interop.export.export import TARGETS
+    from firstpage.interop.export.targets import TARGETS
 
     for kind in EXPORTED:
         for target in TARGETS:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firstpage.core.table import Table
-from firstpage.evaluation.measures.measure import Convention
-from firstpage.evaluation.measures.registry import conventions
+from firstpage.core import Table
+from firstpage.evaluation.measures import Convention, conventions
 from made.markdown import Docstring
 
 HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tempfile import TemporaryDirectory
 
-from firstpage.core.table import Table
+from firstpage.core import Table
 
 HEADER = """\
 # HTTP API of the labeling application
@@ -26,9 +26,9 @@ A running server describes its API at `/api/v1/openapi.json`, and shows the tabl
 
 
 def api_page() -> str:
-    from firstpage.labeling.app.api.reference import HEAD, rows
-    from firstpage.labeling.app.app import create_app
-    from firstpage.labeling.app.store.connect import Store
+    from firstpage.labeling.app import create_app
+    from firstpage.labeling.app.api import HEAD, rows
+    from firstpage.labeling.app.store import Store
 
     with TemporaryDirectory() as folder:
         store = Store(folder)

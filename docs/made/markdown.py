@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from textwrap import dedent, fill
 
-from firstpage.core.docstrings import split_sections
+from firstpage.core import split_sections
 
 WIDTH = 100
 # A line that began with one of these would be a list, a quote or a heading.

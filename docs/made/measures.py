@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firstpage.core.table import Table
-from firstpage.evaluation.measures.learned import LEARNED
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.names import ALIASES, TOOLS
-from firstpage.evaluation.measures.registry import GROUPED, MEASURES, Listing, list_measures
+from firstpage.core import Table
+from firstpage.evaluation.measures import (
+    ALIASES,
+    GROUPED,
+    LEARNED,
+    MEASURES,
+    TOOLS,
+    Listing,
+    Measure,
+    list_measures,
+)
 from made.markdown import Docstring, Entry, item, listed
 
 HEAD = """\

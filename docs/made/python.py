@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from firstpage.core.lazy import stub_imports
-from firstpage.learning.rankers.ranker import Ranker
+from firstpage.core import stub_imports
+from firstpage.learning.rankers import Ranker
 from made.markdown import Docstring, Entry, item, listed, paragraph
 
 

@@ -17,7 +17,7 @@ from firstpage.core import errors
 from firstpage.core.errors import FirstpageError
 from firstpage.demo import loop
 from firstpage.demo.output import KIND, Folder, StepPrinter
-from firstpage.labeling.app import serve as served
+from firstpage.labeling.app import server as served
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths
 from firstpage.labeling.app.app import LOCAL
 from firstpage.labeling.app.machines import judge

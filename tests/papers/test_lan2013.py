@@ -14,7 +14,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.cli import main
-from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.learning.rankers.selection.tuning import tune
 from firstpage.papers.lan2013 import lists, study
 from firstpage.papers.lan2013.study import (

@@ -279,7 +279,7 @@ def test_refused_python_values(ids: Any, texts: Any, message: str) -> None:
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Z"]), min_size=1).filter(
-            lambda name: name.casefold() not in queries.ID_KEYS
+            lambda name: name.casefold() not in queries.QUERY_ID_KEYS
         ),
         st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Z"]), min_size=1),
         min_size=1,
@@ -288,7 +288,11 @@ def test_refused_python_values(ids: Any, texts: Any, message: str) -> None:
 def test_tab_separated_queries_come_back(tmp_path: Path, texts: dict[str, str]) -> None:
     raw = "".join(f"{query}\t{text}\n" for query, text in texts.items())
     first = {cell.casefold().strip('"') for cell in next(iter(texts.items()))}
-    if raw.startswith("\ufeff") or first & set(queries.ID_KEYS) or first == queries.LABELING_KEYS:
+    if (
+        raw.startswith("\ufeff")
+        or first & set(queries.QUERY_ID_KEYS)
+        or first == queries.LABELING_KEYS
+    ):
         return
     assert dict(read(tmp_path / "a.tsv", raw)) == texts
 

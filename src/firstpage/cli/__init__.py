@@ -17,8 +17,7 @@ from firstpage import __version__
 from firstpage.cli.help import DeferredCommand, SectionedGroup
 from firstpage.cli.options import refuse_repeated_options
 from firstpage.cli.wording import worded
-from firstpage.core import kernels
-from firstpage.core.errors import FirstpageError, FirstpageWarning
+from firstpage.core import FirstpageError, FirstpageWarning, kernels
 
 SECTIONS = {
     "Begin": [

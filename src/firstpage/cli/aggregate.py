@@ -15,8 +15,8 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Dataset
-    from firstpage.evaluation.aggregation.aggregation import Aggregation
+    from firstpage.data import Dataset
+    from firstpage.evaluation.aggregation import Aggregation
 
 REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 
@@ -133,8 +133,7 @@ def command(
 
 def _method(name: str | None, credit: str | None, count: int) -> Any:
     """Return the method; by default the one that takes the option --credit, or that of so many."""
-    from firstpage.evaluation.aggregation.aggregation import default_method
-    from firstpage.evaluation.aggregation.methods import method
+    from firstpage.evaluation.aggregation import default_method, method
 
     if credit is None:
         return method(name or default_method(count))
@@ -143,7 +142,7 @@ def _method(name: str | None, credit: str | None, count: int) -> Any:
 
 def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, Any]) -> None:
     """Refuse wrong usage before any file is read, and parse the weights."""
-    from firstpage.evaluation.measures.registry import measure
+    from firstpage.evaluation.measures import measure
 
     measure(settings["measure"])
     if bool(runs) == (data is not None) or (data is None) == bool(settings["scores"]):
@@ -186,8 +185,8 @@ def _parse_weights(text: str, count: int) -> list[float]:
 
 
 def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregation:
-    from firstpage.data.formats.trec import read_run
-    from firstpage.evaluation.aggregation.aggregation import aggregate
+    from firstpage.data.formats import read_run
+    from firstpage.evaluation.aggregation import aggregate
 
     base, qrels = settings["base"], settings["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
@@ -212,8 +211,7 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
 
 def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) -> None:
     """Set the method and its weights to those that are best on the judgments; report the gain."""
-    from firstpage.evaluation.aggregation.methods import with_normalization
-    from firstpage.evaluation.aggregation.tuning import tune_method
+    from firstpage.evaluation.aggregation import tune_method, with_normalization
 
     if settings["normalize"] is not None:
         settings["method"] = with_normalization(settings["method"], settings["normalize"])
@@ -233,9 +231,13 @@ def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) 
 
 
 def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
-    from firstpage.evaluation.aggregation.aggregation import aggregate, default_depth
-    from firstpage.evaluation.aggregation.ballots import Ballots
-    from firstpage.evaluation.aggregation.weights import MeasuredWeights, supervised_weights
+    from firstpage.evaluation.aggregation import (
+        Ballots,
+        MeasuredWeights,
+        aggregate,
+        default_depth,
+        supervised_weights,
+    )
 
     files, weights = settings["scores"], settings["weights"]
     if settings["valid"] is not None:
@@ -271,7 +273,7 @@ OF_OTHER_METHODS = (
 
 
 def _is_learned(text: str | None) -> bool:
-    from firstpage.core.registry import canonical_name, parse_call
+    from firstpage.core import canonical_name, parse_call
 
     return text is not None and canonical_name(parse_call(text)[0]) == "learned"
 
@@ -281,8 +283,7 @@ def _learned_fusion(
     settings: dict[str, Any],
 ) -> None:  # fmt: skip
     """Fuse runs by a model, or train one on judgments; write the run and report."""
-    from firstpage.data.formats.trec import read_run
-    from firstpage.data.formats.trec_writer import write_run
+    from firstpage.data.formats import read_run, write_run
 
     options.only_with("another method than learned", False, *OF_OTHER_METHODS)
     options.only_with("no --model", settings["model"] is None, "method", "qrels", "save_model")
@@ -302,7 +303,7 @@ def _learned_fusion(
 
 def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
     """Return the fusion and its run."""
-    from firstpage.learning.rankers.learned_fusion import LearnedFusion, parse_fusion
+    from firstpage.learning.rankers import LearnedFusion, parse_fusion
 
     tag = settings["tag"] or "learned"
     if settings["model"] is not None:
@@ -319,8 +320,7 @@ def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _write(aggregation: Aggregation, output: Path, data: Dataset | None) -> None:
-    from firstpage.data.formats.letor import write_scores
-    from firstpage.data.formats.trec_writer import write_run
+    from firstpage.data.formats import write_run, write_scores
 
     if data is None:
         write_run(aggregation.run, output)

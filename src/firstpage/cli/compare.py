@@ -71,11 +71,10 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check of a ranking other than the baseline fails.
     """
-    from firstpage.evaluation.comparison.compare import compare
-    from firstpage.evaluation.comparison.wins import wins_and_losses
-    from firstpage.evaluation.measures.evaluate import DEFAULT_MEASURES
-    from firstpage.evaluation.measures.registry import measures as parse
-    from firstpage.interop.report.results import render
+    from firstpage.evaluation.comparison import compare, wins_and_losses
+    from firstpage.evaluation.measures import DEFAULT_MEASURES
+    from firstpage.evaluation.measures import measures as parse
+    from firstpage.interop.report import render
 
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:

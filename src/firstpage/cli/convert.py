@@ -10,12 +10,11 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import Qrels, Run
-    from firstpage.data.truth import Truth
+    from firstpage.data import Dataset, Truth
+    from firstpage.data.formats import Qrels, Run
 
 
 @documented_command(
@@ -74,12 +73,9 @@ def command(
 
     Reads SOURCE, converts its ground truth or features if an option says so, and writes TARGET.
     """
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.folds import write_folds
-    from firstpage.data.formats.letor import read_scores
-    from firstpage.data.formats.registry import format_of, write
-    from firstpage.data.formats.trec import to_qrels, to_run
-    from firstpage.data.shards.shards import is_shard_folder
+    from firstpage.data import Dataset, write_folds
+    from firstpage.data.formats import format_of, read_scores, to_qrels, to_run, write
+    from firstpage.data.shards import is_shard_folder
 
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
@@ -136,7 +132,7 @@ def _note_dropped(target: Path, contents: str, labels: str, data: Dataset) -> No
 
 
 def _dataset(data: Dataset | Qrels | Run, source: Path) -> Dataset:
-    from firstpage.data.dataset import Dataset
+    from firstpage.data import Dataset
 
     if not isinstance(data, Dataset):
         raise FirstpageError(f"{source}: is not a data file with features.")
@@ -144,15 +140,14 @@ def _dataset(data: Dataset | Qrels | Run, source: Path) -> Dataset:
 
 
 def _normalized(data: Dataset, method: str) -> Dataset:
-    from firstpage.data.transforms import MinMax, Standardize
+    from firstpage.data import MinMax, Standardize
 
     return (MinMax() if method == "minmax" else Standardize()).apply(data)
 
 
 def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import Run
-    from firstpage.data.truth import Truth
+    from firstpage.data import Dataset, Truth
+    from firstpage.data.formats import Run
 
     if isinstance(data, Run):
         raise FirstpageError(f"{source}: is a run, which has no ground truth to convert.")
@@ -162,8 +157,8 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
 
 
 def _relabeled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import Qrels
+    from firstpage.data import Dataset
+    from firstpage.data.formats import Qrels
 
     if isinstance(data, Dataset):
         return data.with_labels(truth)

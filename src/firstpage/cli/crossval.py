@@ -17,9 +17,9 @@ from firstpage.cli.help import documented_command
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from firstpage.data.folds import Fold
-    from firstpage.data.formats.trec import Qrels
-    from firstpage.learning.rankers.selection.cross_validation import CrossValidation
+    from firstpage.data import Fold
+    from firstpage.data.formats import Qrels
+    from firstpage.learning.rankers import CrossValidation
 
 
 @documented_command(
@@ -90,13 +90,10 @@ def command(
     has the mean over folds, its standard error over queries and, with --seeds, its standard
     deviation between seeds.
     """
-    from firstpage.core.errors import DataError
-    from firstpage.data.formats.trec import read_run
-    from firstpage.interop.report.rankers import read_published
-    from firstpage.learning.rankers.selection.cross_validation import (
-        DEFAULT_MEASURES,
-        cross_validate,
-    )
+    from firstpage.core import DataError
+    from firstpage.data.formats import read_run
+    from firstpage.interop.report import read_published
+    from firstpage.learning.rankers import DEFAULT_MEASURES, cross_validate
 
     kind = outputs.report_format(format_, as_json, output)
     if published is not None:
@@ -147,8 +144,8 @@ def command(
 
 def _measures_of_labels(measures: Sequence[str], of_pairs: bool) -> list[str]:
     """Return the measures that need labels; refuse unknown ones."""
-    from firstpage.evaluation.measures.registry import measures as parse
-    from firstpage.learning.rankers.fit.pair_measures import PAIR_MEASURES
+    from firstpage.evaluation.measures import measures as parse
+    from firstpage.learning.rankers import PAIR_MEASURES
 
     of_labels = [text for text in measures if not of_pairs or text not in PAIR_MEASURES]
     if of_labels:
@@ -175,7 +172,7 @@ def _split_file(
     unjudged: str, folds: int, seed: int,
 ) -> list[Fold]:  # fmt: skip
     """Read a data file, join the judgments, and divide its queries into folds."""
-    from firstpage.data.folds import split_folds
+    from firstpage.data import split_folds
 
     dataset = shared.read_data(path, labeled=labeled, **shared.feature_options(categorical))
     (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
@@ -188,7 +185,7 @@ def _read_folder(
     folder: Path, pad: bool, categorical: tuple[str, ...], judgments: Qrels | None, unjudged: str
 ) -> list[Fold]:
     """Read the folds of a folder, and join the judgments."""
-    from firstpage.data.folds import read_folds
+    from firstpage.data import read_folds
 
     folds = read_folds(folder)
     numbering = {}
@@ -210,7 +207,7 @@ def _write_runs(
     results: CrossValidation, files: Mapping[str, str], folder: Path, which: str
 ) -> None:
     """Write the test ranking of each ranker into a folder."""
-    from firstpage.data.formats.trec_writer import write_run
+    from firstpage.data.formats import write_run
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
@@ -232,7 +229,7 @@ def _run_files(rankers: Iterable[str]) -> dict[str, str]:
 
 def _padded_width(folds: Sequence[Fold]) -> int | None:
     """Return the greatest number of features if some files have fewer, and print which."""
-    from firstpage.data.columns import match_columns
+    from firstpage.data import match_columns
 
     datasets = [getattr(fold, name) for fold in folds for name in fold.splits]
     widest = max(datasets, key=lambda data: data.n_features)
@@ -245,8 +242,8 @@ def _padded_width(folds: Sequence[Fold]) -> int | None:
 def _render(
     results: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.core.table import NOTATIONS
-    from firstpage.interop.report.rankers import folds_csv, folds_page, folds_table, read_published
+    from firstpage.core import NOTATIONS
+    from firstpage.interop.report import folds_csv, folds_page, folds_table, read_published
 
     if kind == "json":
         record = results.to_dict(baseline)

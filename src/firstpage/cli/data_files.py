@@ -11,7 +11,7 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 
 
 @documented_command(
@@ -38,8 +38,7 @@ def describe_command(
     need a second look, for each of one or more FILES; of a model, what it is and what it was
     trained on.
     """
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.describe import describe
+    from firstpage.data import Dataset, describe
 
     judgments = shared.read_qrels_option(qrels)
     collections = []
@@ -67,7 +66,7 @@ def describe_command(
 
 def _read_model(path: Path) -> dict[str, Any]:
     """Return the description of a model file."""
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.learning.rankers import read_model
 
     return read_model(path).description()
 
@@ -100,8 +99,7 @@ def shard_command(data: Path, folder: Path, rows: int) -> None:
     DATA is a file, or a folder of files or of shards.  `train`, `rank` and `evaluate` take FOLDER
     as data; the memory that they need does not grow with the number of shards.
     """
-    from firstpage.data.shards.shards import TABLE_FILE, data_files
-    from firstpage.data.shards.writer import write_shards
+    from firstpage.data.shards import TABLE_FILE, data_files, write_shards
 
     if str(folder) == "-":
         raise click.UsageError("shards are a folder of files; give a name instead of -.")
@@ -156,9 +154,8 @@ def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:
     The documents have random features; their labels follow the utility and noise.  The file is
     streamed, so its size is bounded by the disk only.
     """
-    from firstpage.data.formats.letor import write_letor
-    from firstpage.data.formats.registry import format_of
-    from firstpage.data.synthetic import Synthetic
+    from firstpage.data import Synthetic
+    from firstpage.data.formats import format_of, write_letor
 
     if format_of(target, writing=True) != "letor":
         raise FirstpageError(

@@ -24,6 +24,6 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     measure, aggregates, and ends with a report and a page to search.  It prints the command of
     every step.  The assessors are simulated, except with --judge.
     """
-    from firstpage.demo.run import run_demo
+    from firstpage.demo import run_demo
 
     run_demo(output, judge=judge, serve=serve, port=port, progress=shared.progress_bar)

@@ -63,9 +63,9 @@ def command(
     them.  The machine's errors on the sample correct its means, so the intervals are valid however
     wrong it is.
     """
-    from firstpage.core.table import NOTATIONS
-    from firstpage.evaluation.comparison.estimates import estimate
-    from firstpage.evaluation.measures.sources import read_truth
+    from firstpage.core import NOTATIONS
+    from firstpage.evaluation.measures import read_truth
+    from firstpage.evaluation.planning import estimate
 
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(runs, human, ())

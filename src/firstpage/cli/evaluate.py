@@ -67,10 +67,10 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check fails.
     """
-    from firstpage.data.shards.shards import Shards
-    from firstpage.evaluation.measures.evaluate import DEFAULT_MEASURES, evaluate
-    from firstpage.evaluation.measures.registry import measures as parse
-    from firstpage.interop.report.results import render
+    from firstpage.data.shards import Shards
+    from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate
+    from firstpage.evaluation.measures import measures as parse
+    from firstpage.interop.report import render
 
     if pairs is not None and not (scores or models):
         files, runs = (), (*files, *runs)  # the votes are the truth
@@ -132,7 +132,7 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     This is a note and not an error, because scripts pass one seed to every command.
     """
-    from firstpage.evaluation.measures.measure import resolve_convention
+    from firstpage.evaluation.measures import resolve_convention
 
     ties = resolve_convention(settings["convention"], ties=settings["ties"]).ties
     random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"
@@ -142,9 +142,9 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
 def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.shards.shards import Shards
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.data import Dataset
+    from firstpage.data.shards import Shards
+    from firstpage.learning.rankers import read_model
 
     model = read_model(path)
     if isinstance(truth, Shards):

@@ -58,7 +58,7 @@ def command(
         return
     if model is None or to is None:
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
-    from firstpage.interop.export.export import export
+    from firstpage.interop.export import export
 
     exported = export(model, to, name=name, features=features, stage=stage, dtype=dtype)
     if output is not None and str(output) == "-":
@@ -77,8 +77,8 @@ def command(
 
 def _targets(as_json: bool) -> str:
     """Return the list of targets."""
-    from firstpage.core.table import Table
-    from firstpage.interop.export.export import TARGETS
+    from firstpage.core import Table
+    from firstpage.interop.export import TARGETS
 
     if as_json:
         listing = [

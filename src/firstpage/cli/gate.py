@@ -13,7 +13,7 @@ import click
 from firstpage.cli import options, outputs
 
 if TYPE_CHECKING:
-    from firstpage.evaluation.measures.evaluation import Evaluation
+    from firstpage.evaluation.measures import Evaluation
 
 check_options = options.combine(
     click.option(
@@ -82,7 +82,7 @@ class GateRequest:
         cls, settings: dict[str, Any], measures: Sequence[str], has_baseline: bool
     ) -> GateRequest:
         """Take the options of the gate out of the settings of the command."""
-        from firstpage.evaluation.measures.registry import measures_by_text
+        from firstpage.evaluation.measures import measures_by_text
 
         measures = list(measures_by_text(measures))  # one text each, also of "NDCG@10,AP"
         files = {name: settings.pop(name) for name in ("summary", "junit")}
@@ -117,7 +117,7 @@ class GateRequest:
 
         `baseline` is an evaluation, a stored baseline, or None.
         """
-        from firstpage.evaluation.comparison.gate import gate
+        from firstpage.evaluation.planning import gate
 
         if not self.checks_anything:
             return True
@@ -136,7 +136,7 @@ class GateRequest:
 
 def save_baseline(evaluation: Evaluation, truth: Any, path: Path) -> None:
     """Store the values of a ranking."""
-    from firstpage.evaluation.comparison.baseline import Baseline
+    from firstpage.evaluation.comparison import Baseline
 
     Baseline.from_evaluation(evaluation, truth).save(path)
     print(f"wrote {path}", file=sys.stderr)
@@ -152,7 +152,7 @@ def read_baseline(path: Path | None, truth: Any, measured: Callable[[Path], Eval
 def _stored(path: Path, truth: Any) -> Any:
     """Read a stored baseline; print a note if the judgments have changed since."""
     from firstpage.cli import shared
-    from firstpage.evaluation.comparison.baseline import Baseline, fingerprint
+    from firstpage.evaluation.comparison import Baseline, fingerprint
 
     stored = Baseline.read(path)
     if stored.judgments and fingerprint(truth) not in ("", stored.judgments):
@@ -190,8 +190,8 @@ def _number(text: str, option: str) -> float:
 
 def _with_named(measures: list[str], named: list[str]) -> list[str]:
     """Return the measures, and those that limits name and that are not among them."""
-    from firstpage.evaluation.measures.registry import measure
-    from firstpage.evaluation.measures.registry import measures as parse
+    from firstpage.evaluation.measures import measure
+    from firstpage.evaluation.measures import measures as parse
 
     for text in named:
         if measure(text) not in parse(measures):

@@ -12,7 +12,7 @@ import click
 
 from firstpage.cli.options import refuse_overwriting
 from firstpage.cli.wording import worded
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 
 MAX_UNBROKEN = 42  # characters of a default that is kept on one line
 NO_BREAK_SPACE = "\xa0"

@@ -65,8 +65,8 @@ def command(
         written = _convert(kind, file, output, n_features)
     print(f"wrote {written} to {output}", file=sys.stderr)
     if run is not None:
-        from firstpage.data.formats.trec_writer import write_run
-        from firstpage.interop.read.feature_log import read_logged_run
+        from firstpage.data.formats import write_run
+        from firstpage.interop.read import read_logged_run
 
         ranking = read_logged_run(file)
         write_run(ranking, run)
@@ -75,8 +75,8 @@ def command(
 
 def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) -> Any:
     """Write the documents of a feature log with the labels of judgments; return them."""
-    from firstpage.data.formats.registry import write
-    from firstpage.interop.read.feature_log import logged_documents, warn_unlabeled
+    from firstpage.data.formats import write
+    from firstpage.interop.read import logged_documents, warn_unlabeled
 
     judgments = shared.read_qrels_option(qrels)
     data = logged_documents(file)
@@ -91,22 +91,21 @@ def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) ->
 def _convert(kind: str, file: Path, output: Path, n_features: int | None) -> Any:
     """Read a file and write its contents in our format; return a description of them."""
     if kind == "ranklib":
-        from firstpage.data.io.json_files import write_json
-        from firstpage.interop.read.ranklib import read_ranklib
+        from firstpage.data.io import write_json
+        from firstpage.interop.read import read_ranklib
 
         model = read_ranklib(file, n_features)
         write_json(model.to_dict(), output)
         return f"{model.training['imported']} with {model.n_features} features"
     if kind == "quepid":
-        from firstpage.data.formats.trec_writer import write_qrels
-        from firstpage.interop.read.judgments import read_quepid
+        from firstpage.data.formats import write_qrels
+        from firstpage.interop.read import read_quepid
 
         judgments = read_quepid(file)
         write_qrels(judgments, output)
         return judgments
-    from firstpage.data.preferences.pair_files import write_pairs
-    from firstpage.data.preferences.pairs import PreferencePairs
-    from firstpage.interop.read.judgments import read_clicks
+    from firstpage.data.preferences import PreferencePairs, write_pairs
+    from firstpage.interop.read import read_clicks
 
     pairs = PreferencePairs.from_arrays(*zip(*read_clicks(file), strict=True))
     write_pairs(pairs, output)

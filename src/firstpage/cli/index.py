@@ -13,7 +13,7 @@ from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.search.index import Index
+    from firstpage.search import Index
 
 
 @documented_command(
@@ -64,8 +64,7 @@ def command(
     or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
     usually a `title` and a `text`, and any other fields.
     """
-    from firstpage.search.documents import read_documents
-    from firstpage.search.index import Index
+    from firstpage.search import Index, read_documents
 
     if not documents and not deleted and not refit:
         raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")

@@ -20,9 +20,8 @@ def measures_command(as_json: bool) -> None:
     """
     from itertools import groupby
 
-    from firstpage.core.table import Table
-    from firstpage.evaluation.measures.names import TOOLS
-    from firstpage.evaluation.measures.registry import conventions, list_measures
+    from firstpage.core import Table
+    from firstpage.evaluation.measures import TOOLS, conventions, list_measures
 
     by_name = conventions()
     measures = list_measures()
@@ -56,9 +55,8 @@ def measures_command(as_json: bool) -> None:
 @options.as_json
 def rankers_command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
-    from firstpage.core.registry import parameter_names
-    from firstpage.core.table import Table
-    from firstpage.learning.rankers.registry import RANKERS, describe_rankers
+    from firstpage.core import Table, parameter_names
+    from firstpage.learning.rankers import RANKERS, describe_rankers
 
     if as_json:
         listing = [

@@ -55,7 +55,7 @@ def format_by_suffix(
     `default` is the format of standard output and of names without a suffix; where it is None,
     a suffix is required.
     """
-    from firstpage.data.io.files import suffix_of
+    from firstpage.data.io import suffix_of
 
     suffix = "" if path is None else suffix_of(path)[0]
     if not suffix and default is not None:
@@ -79,7 +79,7 @@ def check_suffix(path: Path | None, formats: Sequence[str], option: str) -> None
 
     A suffix that belongs to no format, such as that of `model.v2`, is accepted.
     """
-    from firstpage.data.io.files import suffix_of
+    from firstpage.data.io import suffix_of
 
     suffix = "" if path is None else suffix_of(path)[0]
     if any(suffix in suffixes(name) for name in formats):
@@ -134,7 +134,7 @@ def write_per_query(evaluations: list[Any], path: Path | None) -> None:
     """Write the values of each query, if a file is named for them."""
     if path is None:
         return
-    from firstpage.interop.report.results import per_query_text
+    from firstpage.interop.report import per_query_text
 
     kind = format_by_suffix(path, PER_QUERY, "--per-query")
     write_text(per_query_text(evaluations, kind), path)
@@ -145,8 +145,8 @@ def write_text(text: str, output: Path | None) -> None:
     if output is None:
         print(text)
         return
-    from firstpage.data.ids import encode_text
-    from firstpage.data.io.files import write_bytes
+    from firstpage.data import encode_text
+    from firstpage.data.io import write_bytes
 
     with write_bytes(output) as out:
         out.write(encode_text(text.rstrip("\n") + "\n"))

@@ -13,7 +13,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.systems import RankingFiles
 
 if TYPE_CHECKING:
-    from firstpage.evaluation.measures.pair_accuracy import PairAccuracy
+    from firstpage.evaluation.measures import PairAccuracy
 
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
@@ -31,10 +31,10 @@ def report_pairs(
     per_query: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
     """Measure rankings on votes, and write the report of `firstpage evaluate`."""
-    from firstpage.data.formats.trec import read_run
-    from firstpage.data.preferences.pair_files import read_pairs
-    from firstpage.evaluation.measures.pair_accuracy import pair_accuracy
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.data.formats import read_run
+    from firstpage.data.preferences import read_pairs
+    from firstpage.evaluation.measures import pair_accuracy
+    from firstpage.learning.rankers import read_model
 
     options.only_with("labels, not --pairs", False, *OF_LABELS)
     data, scores, runs = rankings.data, rankings.scores, rankings.runs
@@ -63,9 +63,9 @@ def report_pairs(
 
 def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
     """Return the report in one of the formats of `firstpage evaluate`."""
-    from firstpage.core.table import NOTATIONS, Table
-    from firstpage.evaluation.measures.pair_accuracy import NAME
-    from firstpage.interop.report.page import page
+    from firstpage.core import NOTATIONS, Table
+    from firstpage.evaluation.measures import NAME
+    from firstpage.interop.report import page
 
     if kind == "json":
         rows = [{"system": result.name, **result.to_dict()} for result in results]
@@ -93,8 +93,8 @@ def _write_per_query(results: Sequence[PairAccuracy], path: Path | None) -> None
     """Write the accuracy and the votes of each query, if a file is named for them."""
     if path is None:
         return
-    from firstpage.core.table import Table
-    from firstpage.evaluation.measures.pair_accuracy import NAME
+    from firstpage.core import Table
+    from firstpage.evaluation.measures import NAME
 
     rows = [
         {"system": result.name, "query": str(query), NAME: value, "votes": weight}

@@ -65,8 +65,8 @@ def command(
     Give judgments with two or more RUNS on pilot queries, as in `compare`: the deviation of their
     differences is estimated from them.  Without runs, give --deviation and --correlation.
     """
-    from firstpage.core.table import NOTATIONS
-    from firstpage.evaluation.comparison.plan import DEFAULT_DIFFERENCES, plan
+    from firstpage.core import NOTATIONS
+    from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
 
     kind = outputs.report_format(
         format_, as_json, output, ("text", "json", "csv", "markdown", "latex")

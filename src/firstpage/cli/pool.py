@@ -39,8 +39,8 @@ def command(
     relevant, removed (condensed lists) or relevant, and with several runs the bias against a run
     that is left out of the pool.
     """
-    from firstpage.core.table import NOTATIONS
-    from firstpage.evaluation.comparison.pool import check_pool
+    from firstpage.core import NOTATIONS
+    from firstpage.evaluation.planning import check_pool
 
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(files, None, ())

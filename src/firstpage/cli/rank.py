@@ -37,14 +37,11 @@ def command(
     folder of shards, and needs no labels.  Features are matched by name, in any order, if both
     DATA and MODEL have names; else DATA must have as many features as MODEL.
     """
-    from firstpage.core.errors import DataError
-    from firstpage.data.formats.letor import write_scores
-    from firstpage.data.formats.registry import SUFFIXES
-    from firstpage.data.formats.trec import to_run
-    from firstpage.data.formats.trec_writer import write_run
-    from firstpage.data.io.files import suffix_of
-    from firstpage.data.shards.shards import Shards
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.core import DataError
+    from firstpage.data.formats import SUFFIXES, to_run, write_run, write_scores
+    from firstpage.data.io import suffix_of
+    from firstpage.data.shards import Shards
+    from firstpage.learning.rankers import read_model
 
     trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")

@@ -14,11 +14,10 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 if TYPE_CHECKING:
-    from firstpage.papers.study.run import Reproduction
-    from firstpage.papers.study.study import Protocol
+    from firstpage.papers import Protocol, Reproduction
 
 OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
 
@@ -67,8 +66,7 @@ def command(
     resumes when it is called again.  `--protocol paper` computes one run first, and says how long
     the others will take.
     """
-    from firstpage.papers.study.registry import data_folder
-    from firstpage.papers.study.run import reproduce
+    from firstpage.papers import data_folder, reproduce
 
     options.only_with("PAPERS, not --list", not listing, *OF_RUNS)
     if listing:
@@ -101,9 +99,7 @@ def _checked_folder(base: Path | None) -> Path | None:
 
 
 def _render(reproductions: list[Reproduction], kind: str) -> str:
-    from firstpage.papers.study import page
-    from firstpage.papers.study.page import cell_table
-    from firstpage.papers.study.run import merge_reproductions
+    from firstpage.papers import cell_table, merge_reproductions, page
 
     if kind == "json":
         return json.dumps(merge_reproductions(reproductions), indent=1)
@@ -114,8 +110,8 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.core.table import Table
-    from firstpage.papers.study.registry import dataset_records, list_entries
+    from firstpage.core import Table
+    from firstpage.papers import dataset_records, list_entries
 
     rows, datasets = list_entries(base), dataset_records(base)
     if as_json:

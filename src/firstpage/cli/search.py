@@ -16,11 +16,8 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.data.formats.trec import Qrels, Run
-    from firstpage.search.index import Index
-    from firstpage.search.queries import Queries
-    from firstpage.search.retrieval import BM25
-    from firstpage.search.searcher import Searcher, SearchResults
+    from firstpage.data.formats import Qrels, Run
+    from firstpage.search import BM25, Index, Queries, Searcher, SearchResults
 
 MAX_TITLE = 70  # characters of a document that a result shows
 
@@ -38,7 +35,7 @@ query_options = options.combine(
 
 
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
-    from firstpage.search.queries import read_queries
+    from firstpage.search import read_queries
 
     return read_queries(path, format_, "ordinal" if ordinal else "ids")
 
@@ -99,8 +96,8 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    from firstpage.data.formats.trec_writer import write_run
-    from firstpage.search.index import Index
+    from firstpage.data.formats import write_run
+    from firstpage.search import Index
 
     if tune != (qrels is not None):
         raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
@@ -130,7 +127,7 @@ def _scoring(
     index: Index, k1: float | None, b: float | None, weights: tuple[str, ...]
 ) -> BM25 | None:
     """Return the scoring of the options, or None for that of the index."""
-    from firstpage.search.retrieval import BM25
+    from firstpage.search import BM25
 
     if k1 is None and b is None and not weights:
         return None
@@ -157,7 +154,7 @@ def _scoring(
 
 def _tune(index: Index, queries: Queries, qrels: Qrels) -> BM25:
     """Return the best scoring on judged queries, and store it unless the stored one is as good."""
-    from firstpage.search.tuning import Pools
+    from firstpage.search import Pools
 
     pools = Pools(index.forward, index.engine, queries, qrels)
     with shared.progress_bar("tuning") as progress:
@@ -183,9 +180,9 @@ def _tuned_by_fold(
     index: Index, queries: Queries, qrels: Qrels, depth: int, folds: int, seed: int
 ) -> Run:
     """Return candidates whose scoring was tuned on the queries of other folds."""
-    from firstpage.data.folds import fold_subsets
-    from firstpage.data.formats.trec import Run
-    from firstpage.search.tuning import Pools
+    from firstpage.data import fold_subsets
+    from firstpage.data.formats import Run
+    from firstpage.search import Pools
 
     listed = _with_candidates(index, queries)
     pools = Pools(index.forward, index.engine, listed, qrels)
@@ -247,11 +244,8 @@ def features_command(
     `crossval` and `rank` read.  Parquet and npz also record how the features were computed, so that
     a model trained on them can search INDEX.
     """
-    from firstpage.data.formats.registry import check_output, write
-    from firstpage.data.formats.trec import read_run
-    from firstpage.search.feature_choice import choose_features
-    from firstpage.search.features import TextFeatures
-    from firstpage.search.index import Index
+    from firstpage.data.formats import check_output, read_run, write
+    from firstpage.search import Index, TextFeatures, choose_features
 
     check_output(output)
     if own:
@@ -301,7 +295,7 @@ def search_command(
 
     No character of TEXT has a special meaning.
     """
-    from firstpage.search.searcher import Searcher
+    from firstpage.search import Searcher
 
     options.only_with("--model", model is not None, "explain", "candidates", "own")
     if own:
@@ -349,7 +343,7 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
 
 def _title(index: Index, document: Mapping[str, Any]) -> str:
     """Return the beginning of a document's first text field in one line."""
-    from firstpage.search.writer import value_text
+    from firstpage.search import value_text
 
     texts = (value_text(document[field]) for field in index.schema.analyzers if field in document)
     text = " ".join(next(texts, "").split())

@@ -8,7 +8,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.core.errors import require_extras
+from firstpage.core import require_extras
 
 
 @documented_command(
@@ -101,9 +101,7 @@ def command(
     )
     if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
-    from firstpage.serving.limits import Limits
-    from firstpage.serving.process import serve
-    from firstpage.serving.served_index import IndexSource
+    from firstpage.serving import IndexSource, Limits, serve
 
     if own_features:
         options.search_current_folder()

@@ -14,21 +14,19 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.options import CommandFunction
-from firstpage.core.errors import DataError, FirstpageError, require_extras
+from firstpage.core import DataError, FirstpageError, require_extras
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from firstpage.core.types import Progress
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.diversity import DiversityQrels
-    from firstpage.data.formats.trec import Column, Qrels
-    from firstpage.data.preferences.pairs import PreferencePairs
-    from firstpage.data.shards.shards import Shards
-    from firstpage.evaluation.measures.measure import Measure
-    from firstpage.labeling.app.store.connect import Store
-    from firstpage.learning.rankers.model_files import Model
-    from firstpage.learning.rankers.ranker import Ranker
+    from firstpage.core import Progress
+    from firstpage.data import Dataset
+    from firstpage.data.formats import Column, DiversityQrels, Qrels
+    from firstpage.data.preferences import PreferencePairs
+    from firstpage.data.shards import Shards
+    from firstpage.evaluation.measures import Measure
+    from firstpage.labeling.app.store import Store
+    from firstpage.learning.rankers import Model, Ranker
 
 
 MAX_NAMES = 5  # file names listed in a note
@@ -102,8 +100,8 @@ def note_once(text: str) -> None:
 
 def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any:
     """Read a file of any format, or all data of a folder of shards."""
-    from firstpage.data.formats.registry import read
-    from firstpage.data.shards.shards import is_shard_folder
+    from firstpage.data.formats import read
+    from firstpage.data.shards import is_shard_folder
 
     if format is None and is_shard_folder(path):
         return _read_folder(path, **read_options).dataset()
@@ -113,7 +111,7 @@ def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any
 
 def read_data(path: Path, **read_options: Any) -> Dataset:
     """Read a dataset; where the file has qrels or a run, name the option that takes it, if any."""
-    from firstpage.data.dataset import Dataset
+    from firstpage.data import Dataset
 
     data = read_file(path, **read_options)
     if not isinstance(data, Dataset):
@@ -128,7 +126,7 @@ def numbered_as(zero_based: bool, path: Path) -> dict[str, Any]:
 
     A file that omits feature 0, since it is 0 everywhere, does not show that they count from 0.
     """
-    from firstpage.data.formats.registry import format_of
+    from firstpage.data.formats import format_of
 
     is_text = zero_based and (path.is_dir() or format_of(path) == "letor")
     return {"zero_based": True} if is_text else {}
@@ -136,14 +134,14 @@ def numbered_as(zero_based: bool, path: Path) -> dict[str, Any]:
 
 def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
     """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
-    from firstpage.data.shards.shards import is_shard_folder
+    from firstpage.data.shards import is_shard_folder
 
     return (_read_folder if is_shard_folder(path) else read_data)(path, **read_options)
 
 
 def _read_folder(path: Path, **read_options: Any) -> Shards:
     """Read the shards of a folder; options that they do not have are refused."""
-    from firstpage.data.shards.shards import read_shards
+    from firstpage.data.shards import read_shards
 
     for name in ("categorical", "position"):
         if read_options.get(name):
@@ -172,7 +170,7 @@ def options_of_models(path: Path, *models: Model) -> dict[str, Any]:
     They name a table's columns in which models know categories, and tell whether the features of
     LETOR text count from 0.
     """
-    from firstpage.data.formats.registry import format_of
+    from firstpage.data.formats import format_of
 
     zero_based = any((model.training.get("data") or {}).get("zero_based") for model in models)
     numbering = numbered_as(zero_based, path)
@@ -206,7 +204,7 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
     """Read the judgments of --qrels, of any kind; print whether confidences weight the queries."""
     if path is None:
         return None
-    from firstpage.data.formats.registry import read_judgments
+    from firstpage.data.formats import read_judgments
 
     judgments = read_judgments(path)
     weights = judgments.query_weights
@@ -227,13 +225,8 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
 
 def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
-    from firstpage.data.preferences.pair_files import read_pairs
-    from firstpage.learning.rankers.fit.pair_measures import (
-        ACCURACY,
-        DEFAULT_MEASURE,
-        LOG_LOSS,
-        pair_measure,
-    )
+    from firstpage.data.preferences import read_pairs
+    from firstpage.learning.rankers import ACCURACY, DEFAULT_MEASURE, LOG_LOSS, pair_measure
 
     for ranker in rankers:
         ranker._check_pairs()
@@ -250,8 +243,8 @@ def join_judgments(
     datasets: Sequence[Any], qrels: Qrels | None, unjudged: str, source: str | None = None
 ) -> list[Any]:
     """Return datasets with the labels of --qrels, and print what was joined in one line."""
-    from firstpage.data.joins import join_labels
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data import join_labels
+    from firstpage.data.shards import Shards
 
     options.only_with("--qrels", qrels is not None, "unjudged", "confidences")
     if qrels is None:
@@ -285,8 +278,8 @@ def read_truth(
     if data is None and qrels is None:
         raise click.UsageError("give the ground truth: a data file, or --qrels.")
     if any(m.of_subtopics for m in measures):
-        from firstpage.data.formats.diversity import read_diversity_qrels
-        from firstpage.evaluation.measures.diversity import check_judgments
+        from firstpage.data.formats import read_diversity_qrels
+        from firstpage.evaluation.measures import check_judgments
 
         if qrels is None or not of_run:
             raise click.UsageError("measures of diversity need --run, and --qrels with subtopics.")
@@ -301,7 +294,7 @@ def read_truth(
         return plain
     known: dict[str, Any] = {}
     if models:
-        from firstpage.learning.rankers.model_files import read_model  # slow to import
+        from firstpage.learning.rankers import read_model  # slow to import
 
         known = options_of_models(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
@@ -319,7 +312,7 @@ def read_truth(
 
 def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
     """Return the queries that the judgments contain: others are not measured, as in trec_eval."""
-    from firstpage.data.joins import match_queries
+    from firstpage.data import match_queries
 
     judged = match_queries(data.queries, qrels.queries) >= 0
     if judged.all():
@@ -333,8 +326,7 @@ def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     """Read the scores of the documents of a data file or of shards, one per row."""
-    from firstpage.data.formats.letor import read_scores
-    from firstpage.data.formats.trec import Column
+    from firstpage.data.formats import Column, read_scores
 
     if isinstance(truth, Column):
         raise click.UsageError("--scores requires a data file, whose documents it scores.")
@@ -344,9 +336,9 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Return judgments for runs, also those of a data file with document ids."""
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import to_qrels
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data import Dataset
+    from firstpage.data.formats import to_qrels
+    from firstpage.data.shards import Shards
 
     if isinstance(truth, Shards):
         raise FirstpageError(f"{truth.source}: shards go with --scores, not with --run.")
@@ -364,8 +356,8 @@ def ranker_from_options(
     threads: int | None = None,
 ) -> Ranker:  # fmt: skip
     """Return the ranker that the command line describes, with its parameters checked."""
-    from firstpage.core.registry import parse_call, parse_literal
-    from firstpage.learning.rankers.registry import ranker as ranker_by_name
+    from firstpage.core import parse_call, parse_literal
+    from firstpage.learning.rankers import ranker as ranker_by_name
 
     parameters: dict[str, Any] = {"seed": seed}
     if measure is not None:  # else the default of the ranker
@@ -416,7 +408,7 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
 
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
-    from firstpage.core.registry import imported
+    from firstpage.core import imported
 
     options.search_current_folder()
     try:
@@ -445,7 +437,7 @@ def with_web(command: CommandFunction) -> CommandFunction:
 def open_store(location: str, create: bool = False) -> Iterator[Store]:
     """Open the store of a folder or database URL; a folder without one is an error by default."""
     check_web_packages()
-    from firstpage.labeling.app.store.connect import Store, holds_store
+    from firstpage.labeling.app.store import Store, holds_store
 
     if not create and not holds_store(location):
         raise DataError(

@@ -13,7 +13,7 @@ import click
 from firstpage.cli import options, shared
 
 if TYPE_CHECKING:
-    from firstpage.evaluation.measures.measure import Measure
+    from firstpage.evaluation.measures import Measure
 
 STANDARD_INPUT = Path("-")
 TRUTH_ONCE = "with --run, give the ground truth once: a data file, or --qrels."
@@ -46,7 +46,7 @@ class RankingFiles:
 
         With --scores or --model, the only argument is the data file.
         """
-        from firstpage.evaluation.measures.sources import expand_patterns
+        from firstpage.evaluation.measures import expand_patterns
 
         data, positional = None, list(files)
         if scores or models:
@@ -82,7 +82,7 @@ class RankingFiles:
     def read_truth(self, measures: Sequence[Measure] = ()) -> Any:
         """Read the ground truth that the measures need; for runs, as judgments."""
         if self.qrels == STANDARD_INPUT:
-            from firstpage.data.formats.trec import read_qrels
+            from firstpage.data.formats import read_qrels
 
             return read_qrels(STANDARD_INPUT)
         truth: Any = shared.read_truth(
@@ -94,7 +94,7 @@ class RankingFiles:
         self, truth: Any, duplicates: str, read_model: Callable[[Path], Any] | None = None
     ) -> dict[str, Any]:
         """Read the rankings by name: a run by its tag, where it has its own, else by its file."""
-        from firstpage.data.formats.trec import read_run
+        from firstpage.data.formats import read_run
 
         files = [*self.scores, *self.runs, *self.models]
         readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
@@ -104,7 +104,7 @@ class RankingFiles:
 
     def named(self, systems: Sequence[Any]) -> dict[str, Any]:
         """Return the rankings by name, given in the order scores, runs, models."""
-        from firstpage.evaluation.measures.sources import unique_names
+        from firstpage.evaluation.measures import unique_names
 
         files = [*self.scores, *self.runs, *self.models]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))
@@ -113,7 +113,7 @@ class RankingFiles:
 
     def read(self, path: Path, truth: Any, duplicates: str) -> Any:
         """Read another ranking of the same kind: a run, or scores."""
-        from firstpage.data.formats.trec import read_run
+        from firstpage.data.formats import read_run
 
         if not self.runs:
             return shared.read_scores_of(truth, path)
@@ -138,7 +138,7 @@ class RankingFiles:
 
 def _has_judgments(path: Path) -> bool:
     """Return whether the first argument is a file of judgments, not of labeled data."""
-    from firstpage.data.formats.registry import format_of
+    from firstpage.data.formats import format_of
 
     return path.is_file() and format_of(path) in ("qrels", "truth")
 
@@ -193,7 +193,7 @@ query_options = options.combine(
 
 def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:
     """Take the options about queries out of the settings; return the arguments of `evaluate`."""
-    from firstpage.data.formats.query_table import QueryTable
+    from firstpage.data.formats import QueryTable
 
     path, by, weight = (settings.pop(name) for name in ("query_table", "by", "weight"))
     if path is None and (by or weight):

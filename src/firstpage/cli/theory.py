@@ -70,7 +70,7 @@ def _run_checks(
     output: Path | None,
 ) -> int:  # fmt: skip
     """Run or list checks; return the exit code."""
-    from firstpage.papers.theory.registry import DEFAULT_SAMPLES, check_theorems, select_checks
+    from firstpage.papers import DEFAULT_SAMPLES, check_theorems, select_checks
 
     if listing:
         outputs.write_text(_render_list(select_checks(names), kind), output)
@@ -84,7 +84,7 @@ def _run_checks(
 
 
 def _render_list(checks: Any, kind: str) -> str:
-    from firstpage.papers.theory.registry import checks_table
+    from firstpage.papers import checks_table
 
     if kind == "json":
         keys = ("name", "kind", "holds", "claim")
@@ -93,7 +93,7 @@ def _render_list(checks: Any, kind: str) -> str:
 
 
 def _render_checks(results: Any, kind: str) -> str:
-    from firstpage.papers.theory.registry import theory_page, theory_text
+    from firstpage.papers import theory_page, theory_text
 
     if kind == "json":
         return json.dumps([result.to_dict() for result in results], indent=1, allow_nan=False)
@@ -102,8 +102,7 @@ def _render_checks(results: Any, kind: str) -> str:
 
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """Return results by loss; a built-in loss with a top-k form is checked in both forms."""
-    from firstpage.papers.theory.consistency import consistency
-    from firstpage.papers.theory.spaces import loss_forms, parse_loss
+    from firstpage.papers import consistency, loss_forms, parse_loss
 
     losses: dict[str, Any]
     if ":" in text:
@@ -114,7 +113,7 @@ def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str
 
 
 def _render_consistency(results: dict[str, Any], kind: str) -> str:
-    from firstpage.papers.theory.registry import loss_page, loss_text
+    from firstpage.papers import loss_page, loss_text
 
     if kind == "json":
         records = {name: result.to_dict() for name, result in results.items()}

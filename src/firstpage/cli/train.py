@@ -17,10 +17,8 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.data.preferences.pairs import PreferencePairs
-    from firstpage.learning.rankers.fit.progress import Step
-    from firstpage.learning.rankers.ranker import Ranker
-    from firstpage.learning.rankers.selection.tuning import Tuned
+    from firstpage.data.preferences import PreferencePairs
+    from firstpage.learning.rankers import Ranker, Step, Tuned
 
 TRIAL_FORMATS = ("csv", "json")
 SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
@@ -93,7 +91,7 @@ def command(
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
     _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data.shards import Shards
 
     model = shared.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
     shared.refuse_without_validation(model, "--valid", valid is not None)
@@ -154,7 +152,7 @@ def _check_usage(
     output: Path,
 ) -> None:  # fmt: skip
     """Refuse options that do not go together, before any file is read."""
-    from firstpage.data.shards.shards import is_shard_folder
+    from firstpage.data.shards import is_shard_folder
 
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
@@ -174,7 +172,7 @@ def _check_usage(
 
 def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
     """Print how many queries have equal labels only: rankers that learn preferences skip them."""
-    from firstpage.learning.rankers.sharded.shard import informative_queries
+    from firstpage.learning.rankers import informative_queries
 
     skipped = len(data) - int(informative_queries(data).sum())
     if 0 < skipped < len(data) and ranker._needs_preferences:
@@ -185,7 +183,7 @@ def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
 
 def _note_pairs(ranker: Ranker, votes: PreferencePairs, data: Any, valid: Any) -> None:
     """Print how many votes are trained on, and what is not used."""
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data.shards import Shards
 
     if isinstance(data, Shards):
         return  # refused by `fit`
@@ -207,8 +205,8 @@ def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
 
     Shards cannot be widened.
     """
-    from firstpage.data.columns import match_columns
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data import match_columns
+    from firstpage.data.shards import Shards
 
     if data.feature_names is not None or valid.feature_names is not None:
         return data, valid
@@ -223,8 +221,8 @@ def _tune(
     votes: PreferencePairs | None,
 ) -> Tuned:  # fmt: skip
     """Choose the parameters on validation data; print each trial if on a terminal."""
-    from firstpage.core.registry import parse_literal, split_arguments
-    from firstpage.learning.rankers.selection.tuning import Trial, tune
+    from firstpage.core import parse_literal, split_arguments
+    from firstpage.learning.rankers import Trial, tune
 
     search: dict[str, list[Any]] = {}
     for item in grid:
@@ -296,7 +294,7 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
     if outputs.format_by_suffix(path, TRIAL_FORMATS, "--trials-to") == "json":
         outputs.write_text(json.dumps(rows, indent=1), path)
         return
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     head = list(rows[0])
     outputs.write_text(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

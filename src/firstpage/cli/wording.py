@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from firstpage.core.errors import Advice, FirstpageError, FirstpageWarning
+from firstpage.core import Advice, FirstpageError, FirstpageWarning
 
 # Parameters of functions whose options have another name: those of a command that set them.
 OPTIONS = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+IMPORT = re.compile(r"^from (\S+) import \(?\s*\w+ as (\w+)", re.MULTILINE)
+ALL = re.compile(r"^__all__ = \[(.*?)\]", re.MULTILINE | re.DOTALL)
+DECLARATION = re.compile(r"^(\w+): ", re.MULTILINE)
 # Names that users of LightGBM, XGBoost, CatBoost, ranx and trec_eval try.
 NAMES_ELSEWHERE = dict.fromkeys(
     ("lgbmranker", "xgbranker", "catboostranker", "lightgbm", "xgboost"), "fp.LambdaMART"
@@ -28,19 +31,20 @@ def lazy_namespace(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for a package.
 
-    The public names of the package are the imports of `__init__.pyi` beside its `__init__.py`.
-    Type checkers read the same file, so that no name is listed twice.
+    The names that others may take are the imports of `__init__.pyi` beside its `__init__.py`, which
+    type checkers read too.  If the stub has a list `__all__`, these names are for users, and the
+    others for other packages of Firstpage.
     """
-    module_of = stub_imports(Path(init_file).with_suffix(".pyi"))
+    stub = Path(init_file).with_suffix(".pyi")
+    module_of = stub_imports(stub)
+    for_users = public_names(stub)
 
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}" + _hint(name))
-        module = module_of[name]
-        if module == package.partition(".")[0]:  # a namespace of the package, such as fp.dcglearn
-            value = import_module(f"{module}.{name}")
-        else:
-            value = getattr(import_module(module), name)
+        if module_of[name] == package:  # a module of the package, such as its namespaces
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(module_of[name]), name)
         setattr(import_module(package), name, value)
         return value
 
@@ -49,31 +53,37 @@ def lazy_namespace(
             return ""  # the import system asks for a submodule in this way
         from difflib import get_close_matches
 
-        names = dict(_paths(package, module_of))
+        names = dict(_paths(package, stub))
         if name.casefold() in NAMES_ELSEWHERE:
             return f". Its name here is {NAMES_ELSEWHERE[name.casefold()]}."
         close = get_close_matches(name.casefold(), names, 1, 0.8)
         return f". Did you mean {names[close[0]]!r}?" if close else ""
 
-    public = [*module_of, "__version__"] if package == "firstpage" else list(module_of)
-    return get, lambda: sorted(public), public
+    return get, lambda: sorted(for_users), for_users
 
 
 def stub_imports(stub: Path) -> dict[str, str]:
     """Return the modules of the names that a stub file imports."""
-    return {
-        alias.name: node.module
-        for node in ast.parse(stub.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
+    return {name: module for module, name in IMPORT.findall(stub.read_text(encoding="utf-8"))}
 
 
-def _paths(package: str, module_of: dict[str, str]) -> Iterator[tuple[str, str]]:
+def public_names(stub: Path) -> list[str]:
+    """Return the names of a stub's `__all__`, or all names that it has."""
+    text = stub.read_text(encoding="utf-8")
+    listed = ALL.search(text)
+    if listed:
+        return re.findall(r'"(\w+)"', listed[1])
+    return [name for _, name in IMPORT.findall(text)] + DECLARATION.findall(text)
+
+
+def _paths(package: str, stub: Path) -> Iterator[tuple[str, str]]:
     """Yield the public names below a package in lower case, with the paths that lead to them."""
-    for name in module_of:
+    module_of = stub_imports(stub)
+    for name in public_names(stub):
         yield name.casefold(), f"{package}.{name}"
+    root = Path(__file__).parents[2]
     for name, module in module_of.items():
-        if module == package:
-            for inner in stub_imports(Path(__file__).parent / name / "__init__.pyi"):
-                yield inner.casefold(), f"{package}.{name}.{inner}"
+        inner = root.joinpath(*module.split("."), name, "__init__.pyi")
+        if inner.exists():
+            for public in public_names(inner):
+                yield public.casefold(), f"{package}.{name}.{public}"

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Advice, Array, DataError, FirstpageWarning, Floats, Ints
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset

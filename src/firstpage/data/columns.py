@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.core.types import Ints
+from firstpage.core import Advice, DataError, FirstpageWarning, Ints
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset

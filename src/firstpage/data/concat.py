@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core import DataError, FirstpageWarning
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.groups import offsets_from_lengths

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Table, Tabular
 from firstpage.data.categories import (
     as_positions,
     check_categories,

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Ints
+from firstpage.core import DataError, Ints
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor
 

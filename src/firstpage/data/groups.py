@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import AnyWords, Bools, DataError, Floats, Ints, Words
+from firstpage.core.kernels import select_top
 from firstpage.core.kernels import sorting as kernel
-from firstpage.core.kernels.selection import select_top
-from firstpage.core.types import AnyWords, Bools, Floats, Ints, Words
 from firstpage.data.ids import Ids, id_text, is_missing
 
 FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and two kernels

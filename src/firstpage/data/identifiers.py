@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from firstpage.core.types import Array
+from firstpage.core import Array
 
 MIN_ROWS = 100  # fewer integers may well be distinct
 _ENDING = re.compile(r"(^|[\W_])(id|uuid|guid)$", re.IGNORECASE)

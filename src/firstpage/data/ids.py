@@ -14,9 +14,8 @@ from typing import overload
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.hashing import gather_bytes, hash_ids
-from firstpage.core.types import Array, Bytes, Ints, Words
+from firstpage.core import Array, Bytes, DataError, Ints, Words
+from firstpage.core.kernels import gather_bytes, hash_ids
 
 BLANKS = " \t\n\r\x0b\x0c"
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, location
-from firstpage.core.kernels.hashing import join_ids
-from firstpage.core.types import Bools, Floats, Ints
+from firstpage.core import Advice, Bools, DataError, Floats, Ints, location
+from firstpage.core.kernels import join_ids
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from firstpage.core.errors import FirstpageWarning
+from firstpage.core import FirstpageWarning
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import duplicate_rows
 

@@ -16,8 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids

@@ -14,9 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import lookup
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints, lookup
 from firstpage.data.categories import feature_name, listed_features
 from firstpage.data.dataset import Dataset
 

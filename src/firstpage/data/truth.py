@@ -14,12 +14,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.hashing import STEP, random_words
-from firstpage.core.kernels.measures.binary import count_relevant
-from firstpage.core.kernels.selection import top_labels
-from firstpage.core.kernels.ties import order_ties_by_key
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.kernels import STEP, order_ties_by_key, random_words, top_labels
+from firstpage.core.kernels.measures import count_relevant
 from firstpage.data.groups import check_offsets, group_rows, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.trec import Qrels
+from firstpage.core import DataError
+from firstpage.data.formats import Qrels
 from firstpage.demo.questions import QUESTIONS
-from firstpage.search.queries import Queries
+from firstpage.search import Queries
 
 _MODULES = """
 builtins sys abc

@@ -8,19 +8,17 @@ from math import lgamma, log
 
 import numpy as np
 
-from firstpage.data.formats.trec import Qrels, read_qrels
+from firstpage.data.formats import Qrels, read_qrels
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.output import Folder, StepPrinter
 from firstpage.demo.project import Grades, SimulatedAssessor
-from firstpage.labeling.app.analysis.figures import project_study
-from firstpage.labeling.app.analysis.truth import QueryTruth, truths
-from firstpage.labeling.app.app import LOCAL
-from firstpage.labeling.app.exports.make import export
-from firstpage.labeling.app.store.connect import Store
-from firstpage.labeling.app.store.projects import Project
-from firstpage.labeling.statistics.study import Study
-from firstpage.search.index import Index
+from firstpage.labeling import Study
+from firstpage.labeling.app import LOCAL
+from firstpage.labeling.app.analysis import QueryTruth, project_study, truths
+from firstpage.labeling.app.exports import export
+from firstpage.labeling.app.store import Project, Store
+from firstpage.search import Index
 
 K = 5  # ranks of the first page
 DEPTH = 30  # candidates per question: all of them are judged

@@ -11,13 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import FirstpageError, FirstpageWarning
-from firstpage.data.dataset import Dataset
-from firstpage.data.folds import split_folds
-from firstpage.data.formats.registry import write
-from firstpage.data.formats.tables import read_npz
-from firstpage.data.formats.trec import Run, read_run
-from firstpage.data.formats.trec_writer import write_qrels, write_run
+from firstpage.core import FirstpageError, FirstpageWarning
+from firstpage.data import Dataset, split_folds
+from firstpage.data.formats import Run, read_npz, read_run, write, write_qrels, write_run
 from firstpage.demo import project as demo_project
 from firstpage.demo import sentences
 from firstpage.demo.collection import Collection, stdlib_collection
@@ -59,20 +55,12 @@ from firstpage.demo.rankings import (
 )
 from firstpage.demo.report import examples_text, render
 from firstpage.demo.sentences import DemoResults
-from firstpage.evaluation.comparison.compare import compare
-from firstpage.interop.report.rankers import explanation_text
-from firstpage.interop.report.results import means_table
-from firstpage.labeling.app.app import LOCAL
-from firstpage.labeling.app.security import ServeSettings
-from firstpage.labeling.app.serve import check_port, serve
-from firstpage.labeling.app.store.connect import Store
-from firstpage.labeling.app.store.projects import Project
-from firstpage.learning.rankers.explain import explain
-from firstpage.search.documents import read_documents
-from firstpage.search.feature_choice import choose_features
-from firstpage.search.features import TextFeatures
-from firstpage.search.index import Index
-from firstpage.search.searcher import Searcher
+from firstpage.evaluation.comparison import compare
+from firstpage.interop.report import explanation_text, means_table
+from firstpage.labeling.app import LOCAL, ServeSettings, check_port, serve
+from firstpage.labeling.app.store import Project, Store
+from firstpage.learning.rankers import explain
+from firstpage.search import Index, Searcher, TextFeatures, choose_features, read_documents
 
 HOST = "127.0.0.1"
 SEARCH_PORT_OFFSET = 10  # from the port of the labeling application

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firstpage.data.preferences.utility import Utility
+from firstpage.data.preferences import Utility
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.labeling import K
@@ -16,15 +16,13 @@ from firstpage.demo.rankings import (
     Runs,
     difference,
 )
-from firstpage.evaluation.comparison.compare import compare
-from firstpage.evaluation.comparison.comparison import Comparison, Difference
-from firstpage.evaluation.dcglearn.advisor import DCGComparison
-from firstpage.evaluation.measures.registry import measure
-from firstpage.labeling.app.analysis.figures import project_study
-from firstpage.labeling.app.analysis.measure import learned_measure
-from firstpage.labeling.app.exports.make import export
-from firstpage.labeling.app.store.connect import Store
-from firstpage.search.index import Index
+from firstpage.evaluation.comparison import Comparison, Difference, compare
+from firstpage.evaluation.dcglearn import DCGComparison
+from firstpage.evaluation.measures import measure
+from firstpage.labeling.app.analysis import learned_measure, project_study
+from firstpage.labeling.app.exports import export
+from firstpage.labeling.app.store import Store
+from firstpage.search import Index
 
 GUIDELINES = "Which of the two first pages would you rather see for this question?"
 

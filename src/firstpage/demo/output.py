@@ -20,10 +20,8 @@ from shlex import quote
 from textwrap import wrap
 from typing import Any
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Progress
-from firstpage.data.io.files import write_bytes
-from firstpage.data.io.json_files import JsonFormat, write_json
+from firstpage.core import DataError, Progress
+from firstpage.data.io import JsonFormat, write_bytes, write_json
 
 LINE_WIDTH = 96
 ProgressBar = Callable[[str], AbstractContextManager[Progress | None]]
@@ -220,15 +218,14 @@ def _check(path: Path) -> None:
 
 def _check_projects(path: Path) -> None:
     """Raise a DataError if there are judgments by people, or projects beside the demo's."""
-    from firstpage.demo.project import SLUGS, human_judgments
-    from firstpage.labeling.app.store.connect import Store
-    from firstpage.labeling.app.store.projects import all_projects
+    from firstpage.demo.project import SLUGS, TEAM
+    from firstpage.labeling.app.store import Store, all_projects, people
 
     store = Store(path).prepare()
     try:
         with store.readable_errors(), store.read() as tx:
             others = [p.slug for p in all_projects(tx) if p.slug not in SLUGS]
-            judgments = human_judgments(tx)
+            judgments = people.judgments_by_others(tx, TEAM)
     finally:
         store.close()
     if others:

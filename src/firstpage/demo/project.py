@@ -10,27 +10,32 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from sqlalchemy import event, func, select
+from sqlalchemy import event
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.types import Progress
-from firstpage.data.preferences.utility import Utility
-from firstpage.labeling.app.app import LOCAL
-from firstpage.labeling.app.imports import bundle, texts
-from firstpage.labeling.app.imports.bundle import File, Sources
-from firstpage.labeling.app.machines import judge
-from firstpage.labeling.app.store import people, projects, tasks
-from firstpage.labeling.app.store.assigning import add_task
-from firstpage.labeling.app.store.connect import Store, Tx
-from firstpage.labeling.app.store.people import Person
-from firstpage.labeling.app.store.projects import Project
-from firstpage.labeling.app.store.tables import adjudications
-from firstpage.labeling.app.store.tables import people as people_table
-from firstpage.labeling.app.store.tables import tasks as task_table
-from firstpage.labeling.app.store.texts import of_project
-from firstpage.labeling.assessors import Assessor, AssessorAnswer, DocumentText, QueryText
-from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
-from firstpage.search.index import Index
+from firstpage.core import Progress
+from firstpage.core.engine import single_threaded_blas
+from firstpage.data.preferences import Utility
+from firstpage.labeling import (
+    SECONDS_PER_JUDGMENT,
+    Assessor,
+    AssessorAnswer,
+    DocumentText,
+    QueryText,
+)
+from firstpage.labeling.app import LOCAL, judge
+from firstpage.labeling.app.imports import File, Sources, bundle, texts
+from firstpage.labeling.app.store import (
+    Person,
+    Project,
+    Store,
+    Tx,
+    add_task,
+    of_project,
+    people,
+    projects,
+    tasks,
+)
+from firstpage.search import Index
 
 Grades = Mapping[str, Mapping[str, float]]  # by question and document
 ASSESSOR_ERROR_SD = 0.5  # of the perceived relevance; the step between grades is 1
@@ -133,15 +138,6 @@ def open_store(path: Path) -> Store:
     store = Store(path)
     event.listen(store.engine, "connect", _reduce_syncs)
     return store.prepare()
-
-
-def human_judgments(tx: Tx) -> int:
-    """Return the number of judgments and verdicts by people who are not simulated."""
-    counts = (
-        select(func.sum(task_table.c.judgments)).join_from(task_table, people_table),
-        select(func.count()).select_from(adjudications.join(people_table)),
-    )
-    return sum(tx.value(count.where(people_table.c.login.not_in(TEAM))) or 0 for count in counts)
 
 
 def _reduce_syncs(connection: Any, record: object) -> None:

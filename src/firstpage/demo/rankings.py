@@ -12,18 +12,13 @@ from statistics import NormalDist
 
 import numpy as np
 
-from firstpage.core.types import Progress
-from firstpage.data.dataset import Dataset
-from firstpage.data.folds import Fold
-from firstpage.data.formats.trec import Qrels, Run
-from firstpage.evaluation.aggregation.aggregation import aggregate
-from firstpage.evaluation.comparison.compare import compare
-from firstpage.evaluation.comparison.comparison import Comparison, Difference
-from firstpage.learning.rankers.ranker import Ranker
-from firstpage.learning.rankers.registry import ranker
-from firstpage.learning.rankers.selection.cross_validation import cross_validate
-from firstpage.search.index import Index
-from firstpage.search.queries import Queries
+from firstpage.core import Progress
+from firstpage.data import Dataset, Fold
+from firstpage.data.formats import Qrels, Run
+from firstpage.evaluation.aggregation import aggregate
+from firstpage.evaluation.comparison import Comparison, Difference, compare
+from firstpage.learning.rankers import Ranker, cross_validate, ranker
+from firstpage.search import Index, Queries
 
 FOLDS = 5
 SEED = 0  # of the folds

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from firstpage.core import charts
-from firstpage.core.table import Table
+from firstpage.core import Table, charts
 from firstpage.demo import sentences
 from firstpage.demo.labeling import DEPTH, K
 from firstpage.demo.output import FILES, INDEX, RUNS, Folder, command_line
@@ -19,10 +18,15 @@ from firstpage.demo.rankings import (
     first_pages,
 )
 from firstpage.demo.sentences import DemoResults
-from firstpage.interop.report.measure import utility_figures
-from firstpage.interop.report.page import figure, page, paragraph
-from firstpage.interop.report.results import differences_table, means_table
-from firstpage.learning.rankers.explain import Explanation
+from firstpage.interop.report import (
+    differences_table,
+    figure,
+    means_table,
+    page,
+    paragraph,
+    utility_figures,
+)
+from firstpage.learning.rankers import Explanation
 
 MAX_GRADE = 3
 STYLE = """

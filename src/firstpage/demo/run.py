@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firstpage.core.errors import require_extras
+from firstpage.core import require_extras
 from firstpage.demo.output import ProgressBar, no_progress
 
 

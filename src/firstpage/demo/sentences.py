@@ -18,7 +18,7 @@ from firstpage.demo.rankings import (
     Runs,
     difference,
 )
-from firstpage.evaluation.comparison.comparison import Comparison, Difference
+from firstpage.evaluation.comparison import Comparison, Difference
 
 
 @dataclass(frozen=True, eq=False)

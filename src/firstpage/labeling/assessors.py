@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.session.events import Judgment, to_dict
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.exhaustive import GRADES

@@ -7,9 +7,9 @@ from math import ceil, log2
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.trec import Run
-from firstpage.data.groups import sort_groups
+from firstpage.core import DataError
+from firstpage.data import sort_groups
+from firstpage.data.formats import Run
 
 METHODS = ("depth", "rrf", "random", "stratified")
 RRF_CONSTANT = 60  # Cormack, Clarke and Buettcher (2009)

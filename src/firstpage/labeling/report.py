@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
-from firstpage.core.charts import bars, curves
-from firstpage.core.table import Table
-from firstpage.interop.report.page import figure, page, paragraph
+from firstpage.core import Table, bars, curves
+from firstpage.interop.report import figure, page, paragraph
 from firstpage.labeling.simulation.simulate import Simulation
 from firstpage.labeling.statistics.profiles import AssessorProfile
 from firstpage.labeling.statistics.study import Study

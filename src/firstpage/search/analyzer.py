@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.search.engine import tantivy
 
 LANGUAGES = (

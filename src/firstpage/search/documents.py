@@ -11,14 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import Advice, DataError
-from firstpage.data.formats.row_reader import (
-    NO_LIMITS,
-    LocatedRow,
-    read_csv_rows,
-    read_json_rows,
-)
-from firstpage.data.io.files import open_bytes, suffix_of
+from firstpage.core import Advice, DataError
+from firstpage.data.formats import NO_LIMITS, LocatedRow, read_csv_rows, read_json_rows
+from firstpage.data.io import open_bytes, suffix_of
 from firstpage.search.encodings import decode_file
 from firstpage.search.html_pages import page_values
 from firstpage.search.markdown_pages import markdown_values

@@ -30,9 +30,17 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning, missing_dependency
-from firstpage.core.types import Array, Bytes, Floats, Ints, Progress
-from firstpage.data.io.files import write_bytes
+from firstpage.core import (
+    Array,
+    Bytes,
+    DataError,
+    FirstpageWarning,
+    Floats,
+    Ints,
+    Progress,
+    missing_dependency,
+)
+from firstpage.data.io import write_bytes
 from firstpage.search.index import Index
 
 NAMES = ("embedding.cosine", "embedding.max_similarity")

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints, missing_dependency
 
 HEAP_BYTES = 200_000_000  # of the engine's writer, before it writes a segment
 SOURCES = 1000  # documents that one search reads

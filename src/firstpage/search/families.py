@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from firstpage.core import Array, Floats, Ints
 from firstpage.core.kernels import text as kernel
-from firstpage.core.types import Array, Floats, Ints
 from firstpage.search.forward import WHOLE, ForwardIndex, Matcher, Query
 from firstpage.search.latent import LatentSpace, cosines
 

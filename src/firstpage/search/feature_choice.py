@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.learning.rankers.smooth import ListNet
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.data import Dataset
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers import ListNet
 from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
 from firstpage.search.features import SHORT, own_name
 

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.registry import imported
-from firstpage.core.types import Array, Floats, Ints, Progress
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Qrels, Run
+from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Progress, imported
+from firstpage.data import Dataset
+from firstpage.data.formats import Qrels, Run
 from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
 from firstpage.search.embedding import Embedding
 from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates

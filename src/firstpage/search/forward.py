@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core import Array, Bools, DataError, FirstpageWarning, Floats, Ints
 from firstpage.core.kernels import text as kernel
-from firstpage.core.types import Array, Bools, Floats, Ints
-from firstpage.data.ids import Ids
+from firstpage.data import Ids
 from firstpage.search.analyzer import STOP, Analyzer, TermNumbers, tokenize
 
 WHOLE = "document"  # what features call all text fields together

@@ -6,7 +6,7 @@ import codecs
 import re
 from html.parser import HTMLParser
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 INVISIBLE = frozenset(
     {"script", "style", "template", "noscript", "iframe", "object", "svg", "math"}

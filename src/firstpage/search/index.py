@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.core.types import Floats, Ints, Progress
-from firstpage.data.formats.trec import Qrels, Run
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.data.io.json_files import json_digest
+from firstpage.core import Advice, DataError, FirstpageWarning, Floats, Ints, Progress
+from firstpage.data import Ids, offsets_from_lengths
+from firstpage.data.formats import Qrels, Run
+from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.engine import Engine

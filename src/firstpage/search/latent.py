@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.io.files import write_bytes
+from firstpage.core import Array, Floats, Ints
+from firstpage.data.io import write_bytes
 from firstpage.search.forward import ForwardIndex, Query
 from firstpage.search.storage import load_arrays
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Bools
-from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
+from firstpage.core import Array, Bools, DataError
+from firstpage.data.io import JsonFormat, json_digest, write_json
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers
 from firstpage.search.forward import ForwardIndex

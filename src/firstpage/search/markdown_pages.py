@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.errors import missing_dependency
+from firstpage.core import missing_dependency
 from firstpage.search.html_pages import INLINE, page_values
 
 if TYPE_CHECKING:

@@ -8,15 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from firstpage.core.errors import Advice, DataError, location
-from firstpage.data.formats.row_reader import (
-    NO_LIMITS,
-    LocatedRow,
-    read_csv_rows,
-    read_json_rows,
-    read_lines,
-)
-from firstpage.data.io.files import open_bytes
+from firstpage.core import Advice, DataError, location
+from firstpage.data.formats import NO_LIMITS, LocatedRow, read_csv_rows, read_json_rows, read_lines
+from firstpage.data.io import open_bytes
 from firstpage.search.npl import npl_records
 from firstpage.search.smart import smart_records
 from firstpage.search.sources import (
@@ -42,7 +36,7 @@ FORMATS = {
     "npl": "NPL: a number, the text, a line of /",
     "lines": "a query per line",
 }
-ID_KEYS = ("id", "query_id", "qid", "_id")
+QUERY_ID_KEYS = ("id", "query_id", "qid", "_id")
 TEXT_KEYS = ("text", "query", "title")
 LABELING_KEYS = {"query", "text"}  # the id and the text in files of labeling projects
 NUMBERINGS = ("ids", "ordinal")
@@ -271,7 +265,7 @@ def _has_no_header(head: bytes) -> bool:
         (line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), ""
     )
     cells = {cell.strip(' "\ufeff').casefold() for cell in first.split("\t")}
-    return "\t" in first and not cells & set(ID_KEYS) and not cells >= LABELING_KEYS
+    return "\t" in first and not cells & set(QUERY_ID_KEYS) and not cells >= LABELING_KEYS
 
 
 def _id_tab_text(name: str, stream: Any) -> Iterator[LocatedRow]:
@@ -311,13 +305,13 @@ def _id_and_text(
     where: str, row: Mapping[str, Any], numbering: str, notes: Notes
 ) -> tuple[object, str]:
     """Return the id and the text of a query."""
-    id_key, text_key = key_among(row, ID_KEYS), key_among(row, TEXT_KEYS)
+    id_key, text_key = key_among(row, QUERY_ID_KEYS), key_among(row, TEXT_KEYS)
     if id_key is None and text_key is not None and text_key.casefold() == "text":
         id_key = key_among(row, ["query"])
     raw_id = None if id_key is None else row[id_key]
     if raw_id is None and numbering == "ids":
         raise DataError(
-            f"{where}: the query has no id; give it one of {', '.join(ID_KEYS)}.", ORDINAL
+            f"{where}: the query has no id; give it one of {', '.join(QUERY_ID_KEYS)}.", ORDINAL
         )
     if text_key is None:
         raise DataError(f"{where}: the query has no text; give it one of {', '.join(TEXT_KEYS)}.")

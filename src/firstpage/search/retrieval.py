@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.search.engine import Engine
 from firstpage.search.forward import ForwardIndex, Matcher, Query
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.data.identifiers import are_distinct_integers, is_identifier
+from firstpage.core import Advice, DataError, FirstpageWarning
+from firstpage.data import are_distinct_integers, is_identifier
 from firstpage.search.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.search.documents import SourceDocument
 

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.learning.rankers.model_files import Model, model_of, read_model
-from firstpage.learning.rankers.ranker import Ranker
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.data import Dataset, Ids, offsets_from_lengths
+from firstpage.learning.rankers import Model, Ranker, model_of, read_model
 from firstpage.search.features import TextFeatures
 from firstpage.search.forward import Matcher
 from firstpage.search.index import Index

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from firstpage.core.errors import DataError, location
-from firstpage.data.formats.row_reader import LocatedRow
+from firstpage.core import DataError, location
+from firstpage.data.formats import LocatedRow
 from firstpage.search.sources import MAX_RECORD_CHARACTERS, Notes
 
 SECTIONS = {

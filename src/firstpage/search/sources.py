@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning, location, missing_dependency
-from firstpage.data.formats.row_reader import (
+from firstpage.core import Advice, DataError, FirstpageWarning, location, missing_dependency
+from firstpage.data.formats import (
     NO_LIMITS,
     PARQUET_SLICE_ROWS,
     ByteStream,
@@ -19,7 +19,7 @@ from firstpage.data.formats.row_reader import (
     read_lines,
     read_parquet_rows,
 )
-from firstpage.data.io.files import BOM, suffix_of
+from firstpage.data.io import BOM, suffix_of
 
 MAX_RECORD_CHARACTERS = 64 << 20  # of one document or topic; a missing end mark is found here
 MAX_ID_CHARACTERS = 10_000  # the engine does not find longer ones

@@ -13,9 +13,8 @@ from typing import IO
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array
-from firstpage.data.ids import Ids
+from firstpage.core import Array, DataError
+from firstpage.data import Ids
 
 try:
     import fcntl

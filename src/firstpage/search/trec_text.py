@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from firstpage.core.errors import DataError, location
-from firstpage.data.formats.row_reader import LocatedRow
+from firstpage.core import DataError, location
+from firstpage.data.formats import LocatedRow
 from firstpage.search.html_pages import page_values
 from firstpage.search.sources import MAX_RECORD_CHARACTERS, Notes
 

@@ -9,10 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Array, DataError, Floats, Ints, Progress
 from firstpage.core.kernels import text as kernel
-from firstpage.core.types import Array, Floats, Ints, Progress
-from firstpage.data.formats.trec import Qrels
+from firstpage.data.formats import Qrels
 from firstpage.search.engine import Engine
 from firstpage.search.forward import ForwardIndex, Matcher
 from firstpage.search.retrieval import BM25, pool

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.folders import remove, remove_abandoned
+from firstpage.core import DataError, FirstpageWarning, Ints, Progress, remove, remove_abandoned
 from firstpage.core.kernels import text as kernel
-from firstpage.core.types import Ints, Progress
-from firstpage.data.ids import encode_text
-from firstpage.data.io.files import write_bytes
+from firstpage.data import encode_text
+from firstpage.data.io import write_bytes
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers, tokenize
 from firstpage.search.documents import SourceDocument

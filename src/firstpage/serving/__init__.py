@@ -5,3 +5,7 @@ A request passes through `app` (routes), `limits` (body, slot) and `ranking`: `j
 encoded.
 `watched_model` replaces the model when its file changes; `process` runs all of it.
 """
+
+from firstpage.core.lazy import lazy_namespace
+
+__getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -23,14 +23,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from firstpage.core.http.same_site import (
+from firstpage.core.http import (
     HEADERS,
     WRONG_HOST,
+    CachedStaticFiles,
     allowed_hosts,
     guest_cookie,
     is_allowed_host,
 )
-from firstpage.core.http.static_files import CachedStaticFiles
 from firstpage.serving import metrics
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (

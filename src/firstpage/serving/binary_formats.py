@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.core import Array, Floats, Ints
+from firstpage.data import offsets_from_lengths
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.rank_request import RankRequest, RawRequest, check_ids, short, unknown_notes
 

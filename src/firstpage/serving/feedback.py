@@ -27,7 +27,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.serving.limits import Refusal
 
 try:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from firstpage.core.http.same_site import FORGED, equal_tokens, is_own_origin, network_name
+from firstpage.core.http import FORGED, equal_tokens, is_own_origin, network_name
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.search_page import (

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.scoring import forest_scores, forest_scores_missing
-from firstpage.core.types import Array, Bytes, Floats, Ints, Words
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.learning.scorers.forest import Forest
-from firstpage.learning.scorers.scorer import Scoring
+from firstpage.core import Array, Bytes, DataError, Floats, Ints, Words
+from firstpage.core.kernels import forest_scores, forest_scores_missing
+from firstpage.data import offsets_from_lengths
+from firstpage.learning.scorers import Forest, Scoring
 
 MAX_DEPTH = 40  # of a tree; the kernel walks every row to this depth, which deep trees make slow
 N_PROBES = 256  # rows on which the kernel is compared with the library

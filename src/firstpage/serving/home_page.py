@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from firstpage.core.http.same_site import HEADERS
-from firstpage.core.http.server import url_host
+from firstpage.core.http import HEADERS, url_host
 from firstpage.serving.markup import Child, Html, tag
 from firstpage.serving.metrics import Metrics
 from firstpage.serving.page_frame import document, facts, search_box

@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
-from firstpage.core.types import Floats
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.core import Floats
+from firstpage.data import offsets_from_lengths
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import EXPECTED, RankRequest, RawRequest, short

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from firstpage.core.http.connections import BodyReader, BodyTooLarge, BodyTooSlow
+from firstpage.core.http import BodyReader, BodyTooLarge, BodyTooSlow
 
 
 class Refusal(HTTPException):

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firstpage.core.errors import DataError
-from firstpage.core.http.connections import ConnectionLimits
-from firstpage.core.http.server import listen, open_browser, server_for, url_host
+from firstpage.core import DataError
+from firstpage.core.http import ConnectionLimits, listen, open_browser, server_for, url_host
 from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
 from firstpage.serving.feedback import FeedbackFolder

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firstpage.core.types import Array, Ints
+from firstpage.core import Array, Ints
 from firstpage.serving.limits import Limits, Refusal
 
 DEFAULT_TERMS = 10  # features per explanation if the request sets no number

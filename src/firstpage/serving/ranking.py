@@ -9,10 +9,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.json import encode
 from starlette.datastructures import Headers
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.groups import sort_groups
-from firstpage.learning.rankers.finite_scores import LARGE
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.data import sort_groups
+from firstpage.learning.rankers import LARGE
 from firstpage.serving import binary_formats as binary
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 from starlette.datastructures import QueryParams
 
-from firstpage.core.http.same_site import guest_csrf
+from firstpage.core.http import guest_csrf
 from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.markup import Child, Html, join, tag

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
-from firstpage.data.io.json_files import RepeatedKey, unique_keys
+from firstpage.core import DataError, Floats, Ints
+from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal

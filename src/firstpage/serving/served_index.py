@@ -11,15 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.learning.rankers.model_files import Model
-from firstpage.search.features import TextFeatures
-from firstpage.search.forward import Matcher, Query
-from firstpage.search.index import Index
-from firstpage.search.manifest import MANIFEST
-from firstpage.search.retrieval import BM25
-from firstpage.search.searcher import CANDIDATES
+from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints
+from firstpage.learning.rankers import Model
+from firstpage.search import BM25, CANDIDATES, MANIFEST, Index, Matcher, Query, TextFeatures
 from firstpage.serving.snippets import WordTerms, displayed
 
 SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service

@@ -17,12 +17,10 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.compiler.decorators import MAX_INTERPRETED
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.learning.rankers.finite_scores import probe_features, unusable
-from firstpage.learning.rankers.model_files import Model, read_model
-from firstpage.learning.scorers.scorer import Contributions
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.kernels.compiler import MAX_INTERPRETED
+from firstpage.learning.rankers import Model, probe_features, read_model, unusable
+from firstpage.learning.scorers import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import IndexSummary, ModelDescription
 from firstpage.serving.rank_request import CategoryCodes

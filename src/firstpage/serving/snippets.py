@@ -10,7 +10,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from firstpage.search.analyzer import INVISIBLE, UNSPACED, Analyzer, combining_marks, tokenize
+from firstpage.search import INVISIBLE, UNSPACED, Analyzer, combining_marks, tokenize
 
 MAX_SCANNED = 20_000  # characters of a field that are searched for the words of the query
 MAX_TITLE = 200

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from firstpage.core.errors import DataError, FirstpageError
-from firstpage.search.index import Index
+from firstpage.core import DataError, FirstpageError
+from firstpage.search import Index
 from firstpage.serving.json_messages import ModelSummary, ReloadReport
 from firstpage.serving.served_index import IndexSource, ServedIndex
 from firstpage.serving.served_model import FileStamp, ServedModel, file_stamp, load, sha256_of

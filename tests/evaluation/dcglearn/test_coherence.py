@@ -15,7 +15,7 @@ from firstpage.evaluation.dcglearn.measure_coherence import (
     measure_agreement,
 )
 from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
-from firstpage.evaluation.measures.measure import resolve_convention
+from firstpage.evaluation.measures.base import resolve_convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
 
 # Some runs and judgments are incomplete; the warnings about that are tested elsewhere.
@@ -225,7 +225,7 @@ def test_proposition_1_holds() -> None:
 def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
     """The best order is not that by grade where a later position has more weight."""
     from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
-    from firstpage.evaluation.measures.measure import resolve_convention
+    from firstpage.evaluation.measures.base import resolve_convention
 
     rng = np.random.default_rng(0)
     recipe = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)

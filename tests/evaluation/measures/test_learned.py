@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.preferences.utility import MeasureSource
+from firstpage.evaluation.measures.base import resolve_convention
 from firstpage.evaluation.measures.inputs import make_lists
 from firstpage.evaluation.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.evaluation.measures.measure import resolve_convention
 from tests.evaluation.measures.reference import orders
 
 # Runs and judgments with different queries or documents warn; `test_coverage` tests that.

@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.groups import offsets_from_lengths, sort_groups, top_rows
 from firstpage.data.ids import Ids
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     ALL,
     EVERYTHING,
     needs_of,

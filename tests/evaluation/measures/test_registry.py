@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.core.errors import MeasureError
+from firstpage.evaluation.measures.base import MAX_CUTOFF
 from firstpage.evaluation.measures.binary import AP, P
 from firstpage.evaluation.measures.graded import ERR, NDCG, kNDCG
-from firstpage.evaluation.measures.measure import MAX_CUTOFF
 from firstpage.evaluation.measures.names import expand
 from firstpage.evaluation.measures.order import WKT
 from firstpage.evaluation.measures.registry import MEASURES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.measure import needs_of, rank_lists, resolve_convention
+from firstpage.evaluation.measures.base import needs_of, rank_lists, resolve_convention
 from firstpage.evaluation.measures.registry import measure
 
 SCORES, LABELS, QID = [3, 2, 1, 2, 1, 1, 2], [0, 2, 1, 0, 0, 1, 0], [1, 1, 1, 2, 2, 3, 3]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.interop.export.export import TARGETS
 from firstpage.interop.export.float32 import floor32, unscaled
 from firstpage.interop.export.solr import SOLR_EPSILON, lowered
+from firstpage.interop.export.targets import TARGETS
 from firstpage.learning.rankers.model_files import model_of
 from tests.interop.export.conftest import (
     NAMES,

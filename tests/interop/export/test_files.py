@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.interop.export.export import TARGETS
+from firstpage.interop.export.targets import TARGETS
 from tests.cli.conftest import run  # noqa: F401
 from tests.interop.export.conftest import NAMES, ranker
 

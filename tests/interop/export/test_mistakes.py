@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.interop.export.export import TARGETS
+from firstpage.interop.export.targets import TARGETS
 from firstpage.learning.rankers.model_files import Model
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.stumps import StumpsScoring

@@ -16,7 +16,7 @@ import firstpage as fp
 from firstpage.core import charts
 from firstpage.core.charts import curves
 from firstpage.core.table import LATEX, Table
-from firstpage.interop.report.page import page
+from firstpage.interop.report.html_page import page
 from firstpage.interop.report.rankers import read_published
 from firstpage.interop.report.results import render
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from firstpage.labeling.app.serve import _invite_first
+from firstpage.labeling.app.server import _invite_first
 from firstpage.labeling.app.store import audit, deletion, invitations, people, projects
 from firstpage.labeling.app.store.invitations import Link
 from tests.labeling.app.site import PASSWORD, Client, Site

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from firstpage.core.errors import DataError
+from firstpage.labeling.app.exports.export_notes import notes
 from firstpage.labeling.app.exports.make import export
-from firstpage.labeling.app.exports.notes import notes
 from firstpage.labeling.app.store import projects, texts
 from firstpage.labeling.app.store.options import read_options
 from firstpage.labeling.app.store.scales import parse_scale, scale_text, shown_scale

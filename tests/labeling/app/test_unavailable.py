@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from firstpage.labeling.app import serve
-from firstpage.labeling.app.serve import FailureReport
+from firstpage.labeling.app import server as serve
+from firstpage.labeling.app.server import FailureReport
 from firstpage.labeling.app.store import connect
 from firstpage.labeling.app.store.failures import FULL, Busy, StoreUnavailable
 from tests.labeling.app.load import Server, Tally, Worker, prepare, verify_store

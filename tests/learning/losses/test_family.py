@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.data.truth import Truth
+from firstpage.learning.losses.base import Loss, Traits
 from firstpage.learning.losses.focused import Focused, Scaled, TopList, focused_net
 from firstpage.learning.losses.listwise import (
     Cosine,
@@ -19,7 +20,6 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from firstpage.learning.losses.loss import Loss, Traits
 from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.learning.losses.structural import AveragePrecisionHinge, StructuralHinge

@@ -11,7 +11,7 @@ from firstpage.core.errors import DataError
 from firstpage.data.ids import Ids
 from firstpage.data.preferences.pairs import PairTruth, RowPairs
 from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.pairs import VotedHinge, VotedLogistic
 from firstpage.learning.losses.pairwise import PairwiseHinge, PairwiseLogistic
 

@@ -10,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import rank_lists, resolve_convention
+from firstpage.evaluation.measures.base import rank_lists, resolve_convention
 from firstpage.evaluation.measures.registry import measure as parse_measure
 from firstpage.learning.losses.measure_forms import SUPPORTED, measure_form
 from firstpage.learning.losses.plrank import ExpectedMeasure

@@ -12,7 +12,7 @@ import pytest
 import firstpage as fp
 from firstpage.core.errors import DataError
 from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.pairwise import PairwiseHinge
 from firstpage.learning.losses.structural import AveragePrecisionHinge, StructuralHinge
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import firstpage as fp
 from firstpage.core.errors import FirstpageError
-from firstpage.learning.losses.loss import IncompatibleComponents
+from firstpage.learning.losses.base import IncompatibleComponents
 from firstpage.learning.solvers.descent import Adam
 from firstpage.learning.solvers.registry import solver_for
 

@@ -13,8 +13,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.docstrings import inherit_sections, split_entries, split_sections
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.progress import ATTRIBUTES
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.registry import RANKERS
 
 CLASSES = [Ranker, *RANKERS.values()]

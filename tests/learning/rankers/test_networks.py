@@ -9,8 +9,8 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 import firstpage as fp
+from firstpage.learning.losses.base import IncompatibleComponents
 from firstpage.learning.losses.listwise import PlackettLuce
-from firstpage.learning.losses.loss import IncompatibleComponents
 from firstpage.learning.scorers.network import Network
 from firstpage.learning.solvers.objective import BlockObjective
 

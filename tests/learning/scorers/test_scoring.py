@@ -127,7 +127,7 @@ def test_empty_and_sparse_features(kind: str) -> None:
 
 @EACH
 def test_export_accepts_the_kinds_of_a_scoring(kind: str) -> None:
-    from firstpage.interop.export.export import TARGETS
+    from firstpage.interop.export.targets import TARGETS
 
     scoring = SCORINGS[kind]()
     model = Model("Some", {}, scoring, None, None, {})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.measure import rank_lists, resolve_convention
+from firstpage.evaluation.measures.base import rank_lists, resolve_convention
 from firstpage.learning.solvers import coordinate
 from firstpage.learning.solvers.coordinate import MeasuredLines
 from tests.learning.losses.test_plrank import MEASURES, learned_measures, sample

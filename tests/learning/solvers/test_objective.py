@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.core.errors import FirstpageError
+from firstpage.learning.losses.base import IncompatibleComponents, Loss, Traits
 from firstpage.learning.losses.focused import focused_net
 from firstpage.learning.losses.listwise import Cosine, PlackettLuce, SoftmaxCrossEntropy
-from firstpage.learning.losses.loss import IncompatibleComponents, Loss, Traits
 from firstpage.learning.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.learning.scorers.linear import BoundLinear, Linear
 from firstpage.learning.solvers import objective as module

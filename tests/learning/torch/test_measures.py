@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.measure import resolve_convention
+from firstpage.evaluation.measures.base import resolve_convention
 from tests.patience import PATIENCE
 
 torch = pytest.importorskip("torch")

@@ -8,8 +8,8 @@ import pytest
 import firstpage as fp
 from firstpage.core.errors import DataError
 from firstpage.data.truth import Truth
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.focused import focused_net
-from firstpage.learning.losses.loss import Loss
 from firstpage.papers.theory.sensitivity import CLAUSES, find_kink
 from firstpage.papers.theory.spaces import (
     FunctionSurrogate,

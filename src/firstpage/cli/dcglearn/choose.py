@@ -13,7 +13,7 @@ from firstpage.cli.dcglearn import inputs
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.data.preferences.preferences import Preferences
+    from firstpage.data.preferences import Preferences
 
 
 @documented_command(
@@ -51,8 +51,8 @@ def command(
     options.only_with("--prefs", prefs is not None, "depth")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give either --measure or --prefs.")
-    from firstpage.data.preferences.files import rows_to_judge, write_json_lines
-    from firstpage.evaluation.dcglearn.active import choose
+    from firstpage.data.preferences import rows_to_judge, write_json_lines
+    from firstpage.evaluation.dcglearn import choose
 
     files = (qrels, runs, inputs.parse_grades(grades))
     pairs = inputs.read(pool, *files, pool=True)
@@ -82,11 +82,10 @@ def _learned(
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     """Return the measure of a file, or the learner fitted to preferences with its advice."""
     if measure is not None:
-        from firstpage.data.preferences.utility import read_utility
+        from firstpage.data.preferences import read_utility
 
         return read_utility(measure), None
-    from firstpage.evaluation.dcglearn.advisor import advice
-    from firstpage.evaluation.dcglearn.learn import DCGLearn
+    from firstpage.evaluation.dcglearn import DCGLearn, advice
 
     assert prefs is not None
     preferences = inputs.read(prefs, *files)

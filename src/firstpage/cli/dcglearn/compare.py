@@ -60,7 +60,7 @@ def command(
     shows whether the verdict of the first MEASURE holds for all gains that rise with the grade
     and all discounts that fall with the rank, or by what factor they may change before it flips.
     """
-    from firstpage.evaluation.dcglearn.system_rankings import parse_dcg
+    from firstpage.evaluation.dcglearn import parse_dcg
 
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     if len(arguments) < 2:
@@ -82,10 +82,12 @@ def command(
 
 def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
     """Return the coherence of the two measures, and the verdicts of the first."""
-    from firstpage.evaluation.dcglearn.certificates.verdicts import verdicts_of_rankings
-    from firstpage.evaluation.dcglearn.measure_coherence import coherence_of_rankings
-    from firstpage.evaluation.dcglearn.system_rankings import SystemRankings
-    from firstpage.evaluation.measures.measure import resolve_convention
+    from firstpage.evaluation.dcglearn import (
+        SystemRankings,
+        coherence_of_rankings,
+        verdicts_of_rankings,
+    )
+    from firstpage.evaluation.measures import resolve_convention
 
     overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
@@ -102,7 +104,7 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
 
 
 def _render(coherence: Any, verdicts: Any, kind: str) -> str:
-    from firstpage.interop.report.coherence import coherence_page, coherence_text
+    from firstpage.interop.report import coherence_page, coherence_text
 
     if kind == "json":
         record = {**coherence.to_dict(), "verdicts": [v.to_dict() for v in verdicts]}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli import options, shared
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 if TYPE_CHECKING:
-    from firstpage.data.preferences.files import PreferenceFiles
-    from firstpage.data.preferences.preferences import Preferences
+    from firstpage.data.preferences import PreferenceFiles, Preferences
 
 ranking_options = options.combine(
     click.option(
@@ -36,8 +35,8 @@ def read(
     pool: bool = False,
 ) -> Preferences:  # fmt: skip
     """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
-    from firstpage.data.formats.trec import read_run
-    from firstpage.data.preferences.files import read_preferences
+    from firstpage.data.formats import read_run
+    from firstpage.data.preferences import read_preferences
 
     runs_by_name = {_run_name(run): read_run(run) for run in runs}
     if len(runs_by_name) < len(runs):
@@ -49,7 +48,7 @@ def read(
 
 def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> PreferenceFiles:
     """Return the files of a folder, which are read one by one later."""
-    from firstpage.data.preferences.files import PreferenceFiles
+    from firstpage.data.preferences import PreferenceFiles
 
     if qrels is not None or runs:
         raise click.UsageError(
@@ -60,7 +59,7 @@ def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> Prefe
 
 def _run_name(path: Path) -> str:
     """Return the file name of a run without the suffixes of format and compression."""
-    from firstpage.data.io.files import suffix_of
+    from firstpage.data.io import suffix_of
 
     return (Path(path.stem) if suffix_of(path)[1] else path).stem
 

@@ -13,10 +13,10 @@ import click
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import inputs
 from firstpage.cli.help import documented_command
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 if TYPE_CHECKING:
-    from firstpage.evaluation.dcglearn.learn import DCGLearn
+    from firstpage.evaluation.dcglearn import DCGLearn
 
 
 @documented_command(
@@ -114,19 +114,19 @@ def command(
     if as_json:
         print(json.dumps(utility.to_dict(), indent=1))
     else:
-        from firstpage.interop.report.measure import utility_text
+        from firstpage.interop.report import utility_text
 
         print(utility_text(utility))
         if output is not None:
             print(f"wrote {output}: use it as DCG({output})@{learner.K}")
     if html is not None:
-        from firstpage.interop.report.measure import utility_page
+        from firstpage.interop.report import utility_page
 
         outputs.write_text(utility_page(utility, prefs.name), html)
 
 
 def _learner(settings: dict[str, Any], grades: Sequence[int] | None) -> DCGLearn:
-    from firstpage.evaluation.dcglearn.learn import DCGLearn
+    from firstpage.evaluation.dcglearn import DCGLearn
 
     names = ("decreasing", "nonnegative", "strong_margin", "unjudged", "pooling", "seed")
     return DCGLearn(
@@ -146,7 +146,7 @@ def _parse_cost(text: str) -> Any:
 
 def _notes(learner: DCGLearn) -> Iterator[str]:
     """Yield what the defaults of --K and --unjudged change about the lists."""
-    from firstpage.evaluation.dcglearn.pairs import length_notes, unjudged_fraction_notes
+    from firstpage.evaluation.dcglearn import length_notes, unjudged_fraction_notes
 
     if not options.on_command_line("depth"):
         yield from length_notes(learner.longest_list_, learner.positions_)
@@ -156,8 +156,7 @@ def _notes(learner: DCGLearn) -> Iterator[str]:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
-    from firstpage.evaluation.dcglearn.advisor import advice, compare_with_dcg
-    from firstpage.evaluation.dcglearn.confidence import intervals, position_test
+    from firstpage.evaluation.dcglearn import advice, compare_with_dcg, intervals, position_test
 
     about = learner.about()
     single_query = len(set(learner.groups_.tolist())) < 2
@@ -199,7 +198,7 @@ def simulate_command(
     grades 5 5 4 4 3 3 2 2 1 1; C is tuned on 800 validation pairs with the same noise; accuracy
     is measured on 4,000 test pairs without noise.
     """
-    from firstpage.evaluation.dcglearn.simulation import simulate
+    from firstpage.evaluation.dcglearn import simulate
 
     with shared.progress_bar(f"Data {data}") as progress:
         result = simulate(int(data), pairs, noise, runs, seed, progress).to_dict()

@@ -33,8 +33,8 @@ def command(
 
     MEASURE is a file that `firstpage dcglearn learn` wrote.
     """
-    from firstpage.data.preferences.utility import read_utility
-    from firstpage.interop.report.measure import utility_page, utility_text
+    from firstpage.data.preferences import read_utility
+    from firstpage.interop.report import utility_page, utility_text
 
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")

@@ -24,7 +24,7 @@ def command(project: str, output: Path) -> None:
     """
     if output.is_dir():
         raise click.UsageError(f"-o {output}: is a folder; name a file in it.")
-    from firstpage.labeling.app.store.backup import back_up
+    from firstpage.labeling.app.store import back_up
 
     with open_store(project) as store:
         kind = back_up(store, output)
@@ -42,7 +42,7 @@ def restore_command(backup: Path, project: str) -> None:
     """
     if not backup.is_file():
         raise click.UsageError(f"{backup}: is not a file.")
-    from firstpage.labeling.app.store.backup import check, restore
+    from firstpage.labeling.app.store import check, restore
 
     check(backup)  # an incomplete copy creates nothing
     with open_store(project, create=True) as store:

@@ -13,7 +13,7 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store
 
 if TYPE_CHECKING:
-    from firstpage.labeling.machines.calibration import MachineCalibration
+    from firstpage.labeling import MachineCalibration
 
 FORMATS = ("text", "json")
 
@@ -57,8 +57,7 @@ def command(
     if project is not None:
         calibrations = _of_project(project, name, margin, machines)
     else:
-        from firstpage.labeling.machines.calibration import calibrate
-        from firstpage.labeling.statistics.records import read_records
+        from firstpage.labeling import calibrate, read_records
 
         assert records is not None
         calibrations = calibrate(read_records(records), list(machines), margin=margin)
@@ -79,7 +78,7 @@ def _of_project(
     location: str, name: str | None, margin: float, machines: tuple[str, ...]
 ) -> list[MachineCalibration]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis.machines import project_calibration
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.analysis import project_calibration
+        from firstpage.labeling.app.store import find_project
 
         return project_calibration(tx, find_project(tx, name), margin, machines)

@@ -13,8 +13,7 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.connect import Tx
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.store import Project, Tx
 
 FORMATS = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -87,10 +86,10 @@ def command(
     if index is not None and letor is not None:
         raise click.UsageError("features come from --index or from --letor; give one.")
     chosen = _format(content, format_, output)
-    from firstpage.labeling.app.exports.notes import notes
+    from firstpage.labeling.app.exports import notes
 
     with open_store(project) as store, store.read() as tx:
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.store import find_project
 
         exported = find_project(tx, name)
         if is_data:
@@ -109,11 +108,11 @@ def _write(
     tx: Tx, project: Project, name: str, tool: str | None, output: Path, partial: bool
 ) -> bool:
     """Write a text; return whether it is not empty."""
-    from firstpage.data.formats.trec_writer import write_qrels
-    from firstpage.data.ids import encode_text
-    from firstpage.data.io.files import write_bytes
-    from firstpage.labeling.app.analysis.truth import truths
-    from firstpage.labeling.app.exports.make import export, qrels_of
+    from firstpage.data import encode_text
+    from firstpage.data.formats import write_qrels
+    from firstpage.data.io import write_bytes
+    from firstpage.labeling.app.analysis import truths
+    from firstpage.labeling.app.exports import export, qrels_of
 
     chunks = export(tx, project, name, tool, partial)
     if name == "truth.qrels" and (judged := truths(tx, project, tool, partial)):
@@ -128,8 +127,8 @@ def _write_data(
     letor: Path | None, output: Path, format_: str, partial: bool,
 ) -> None:  # fmt: skip
     """Write features and labels together."""
-    from firstpage.data.formats.registry import write
-    from firstpage.labeling.app.exports.data import dataset, feature_source
+    from firstpage.data.formats import write
+    from firstpage.labeling.app.exports import dataset, feature_source
 
     source = feature_source(project, index, letor)
     options.only_with("features of an index", source.index is not None, "features")
@@ -143,7 +142,7 @@ def _write_data(
 
 def _format(content: str, name: str | None, output: Path) -> str:
     """Return the format by its name, else by the suffix of the file; refuse an unknown suffix."""
-    from firstpage.data.io.files import suffix_of
+    from firstpage.data.io import suffix_of
 
     suffix = suffix_of(output)[0]
     fitting = [kind for kind in FORMATS[content] if suffix in ("", *outputs.suffixes(kind))]

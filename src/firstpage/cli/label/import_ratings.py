@@ -30,16 +30,16 @@ def command(project: str, file: Path, login: str, name: str | None) -> None:
     queries and documents; agreement, truth and exports then count the ratings like any other
     judgment.
     """
-    from firstpage.core.errors import FirstpageWarning
-    from firstpage.interop.read.judgments import read_quepid
+    from firstpage.core import FirstpageWarning
+    from firstpage.interop.read import read_quepid
 
     check_text("--login", login)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # rows without a rating are usual
         ratings = read_quepid(file).to_dict()
     with open_store(project) as store:
-        from firstpage.labeling.app.imports.quepid import import_ratings
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.imports import import_ratings
+        from firstpage.labeling.app.store import find_project
 
         with store.read() as tx:
             chosen = find_project(tx, name)

@@ -16,13 +16,9 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.machines import JudgingReport
-    from firstpage.labeling.app.store.connect import Store
-    from firstpage.labeling.app.store.projects import Project
-    from firstpage.labeling.assessors import Assessor
-    from firstpage.labeling.machines.chat import Conflicts
-    from firstpage.labeling.machines.limits import Budget
-    from firstpage.labeling.machines.prompts import Example
+    from firstpage.labeling import Assessor, Budget, Conflicts, Example
+    from firstpage.labeling.app import JudgingReport
+    from firstpage.labeling.app.store import Project, Store
 
 ENDPOINT_ONLY = (
     "model", "prices", "conflicts", "max_chars", "rubric", "prompt", "examples", "concurrency",
@@ -135,10 +131,9 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
     if settings["max_price"] is not None and not any(settings["prices"]):
         raise click.UsageError("--max-price requires --prices.")
     with open_store(project) as store:
-        from firstpage.core.errors import DataError
-        from firstpage.labeling.app.machines import judge
-        from firstpage.labeling.app.store import people, projects
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.core import DataError
+        from firstpage.labeling.app import judge
+        from firstpage.labeling.app.store import find_project, people, projects
 
         with store.read() as tx:
             chosen_project, person = find_project(tx, name), people.by_login(tx, login)
@@ -164,7 +159,7 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
 
 
 def _budget(settings: dict[str, Any]) -> Budget:
-    from firstpage.labeling.machines.limits import Budget
+    from firstpage.labeling import Budget
 
     minutes = settings["max_minutes"]
     return Budget(
@@ -191,17 +186,15 @@ def _summary(login: str, report: JudgingReport) -> str:
 
 def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Assessor:
     """Return the assessor; a note explains the treatment of conflicts before the first question."""
-    from firstpage.core.errors import DataError
-    from firstpage.labeling.app.store.scales import describe_scale, shown_scale
-    from firstpage.labeling.assessors import Function
+    from firstpage.core import DataError
+    from firstpage.labeling import Function
+    from firstpage.labeling.app.store import describe_scale, shown_scale
 
     grades = shown_scale(project.options.grades)
     if settings["endpoint"] is None:
         function = shared.load_function(settings["function"], "--function")
         return Function(_with_error_report(function, settings["function"]), len(grades))
-    from firstpage.labeling.machines.chat import Chat
-    from firstpage.labeling.machines.limits import RateLimiter
-    from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Rubric
+    from firstpage.labeling import DEFAULT_RUBRIC, Chat, RateLimiter, Rubric
 
     rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
     if "grades" in project.tools and settings["rubric"] is None and project.options.grades:
@@ -247,7 +240,7 @@ def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]
     """Return the questions from which examples are taken; a note tells what they come from."""
     if not count:
         return ()
-    from firstpage.labeling.app.machine_examples import agreed_examples
+    from firstpage.labeling.app import agreed_examples
 
     with store.read() as tx:
         examples = agreed_examples(tx, project, project.tools)
@@ -260,8 +253,8 @@ def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]
 
 
 def _text_of(path: Path) -> str:
-    from firstpage.core.errors import DataError
-    from firstpage.data.io.files import read_all
+    from firstpage.core import DataError
+    from firstpage.data.io import read_all
 
     try:
         text = read_all(path).decode().strip()
@@ -274,7 +267,7 @@ def _text_of(path: Path) -> str:
 
 def _with_error_report(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return the function such that its exceptions become one line with file and line number."""
-    from firstpage.core.errors import DataError
+    from firstpage.core import DataError
 
     def call(query: Any, left: Any, right: Any) -> Any:
         try:

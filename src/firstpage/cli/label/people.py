@@ -17,9 +17,7 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.assigning import AssignmentPlan
-    from firstpage.labeling.app.store.connect import Tx
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.store import AssignmentPlan, Project, Tx
 
 
 @documented_command("add", "firstpage label add shop --assessor ada --assessor ben")
@@ -51,7 +49,7 @@ def add_command(
         for login in logins:
             check_text(option, login)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.store import find_project
 
         changed = find_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
@@ -93,7 +91,7 @@ def link_command(project: str, login: str, url: str) -> None:
     invalidates earlier links; the audit log lists it.
     """
     check_text("LOGIN", login)
-    from firstpage.core.errors import DataError
+    from firstpage.core import DataError
 
     with open_store(project) as store, store.write() as tx:
         from firstpage.labeling.app.store import invitations, people

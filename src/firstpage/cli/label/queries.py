@@ -42,8 +42,8 @@ def command(
     """
     kind = outputs.report_format(None, as_json, output, ("text", "json"))
     with open_store(project) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis.queries import queries
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.analysis import queries
+        from firstpage.labeling.app.store import find_project
 
         rows = queries(tx, find_project(tx, name), search or "")["queries"]
     chosen = [row for row in rows if state in (None, row["state"])]
@@ -56,7 +56,7 @@ def command(
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     cells = [[_cell(name, row[name]) for name in COLUMNS] for row in rows]
     return Table(list(COLUMNS), cells, left_aligned=2).text()

@@ -13,9 +13,7 @@ from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.connect import Store
-    from firstpage.labeling.app.store.people import Person
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.store import Person, Project, Store
 
 EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 
@@ -67,7 +65,7 @@ def command(
         for key in keys:
             check_text(option, key)
     with open_store(project) as store:
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.store import find_project
 
         with store.read() as tx:
             target = find_project(tx, name)
@@ -118,10 +116,10 @@ def _change(
 
 def _export(store: Store, project: Project, folder: Path) -> None:
     """Write the log, the truth and the pool of a project; files that exist are not replaced."""
-    from firstpage.core.errors import DataError
-    from firstpage.data.ids import encode_text
-    from firstpage.data.io.files import write_bytes
-    from firstpage.labeling.app.exports.make import export
+    from firstpage.core import DataError
+    from firstpage.data import encode_text
+    from firstpage.data.io import write_bytes
+    from firstpage.labeling.app.exports import export
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPORTS:

@@ -89,8 +89,7 @@ def command(
             "this system cannot share an address between processes; leave out --workers, or start "
             "several servers on different ports behind a reverse proxy."
         )
-    from firstpage.labeling.app.security import ServeSettings
-    from firstpage.labeling.app.serve import serve
+    from firstpage.labeling.app import ServeSettings, serve
 
     settings = ServeSettings(
         single_user=single_user, hosts=hosts, proxy=proxy, max_upload=max_upload << 20,
@@ -98,7 +97,7 @@ def command(
         auth_header=auth_header, auth_from=auth_from, auth_create=auth_create,
         private_webhooks=private_webhooks,
     )  # fmt: skip
-    from firstpage.labeling.app.store.connect import holds_store
+    from firstpage.labeling.app.store import holds_store
 
     if not holds_store(project):
         problem = "has no labeling project" if Path(project).exists() else "does not exist"
@@ -122,6 +121,6 @@ def _check_header(name: str | None, networks: tuple[str, ...], create: bool) -> 
         )
     if not HEADER_NAME.fullmatch(name) or name.lower() in STANDARD_HEADERS:
         raise click.UsageError(f"--auth-header {name!r} is not a name such as X-Remote-User.")
-    from firstpage.labeling.app.programs import parse_networks
+    from firstpage.labeling.app import parse_networks
 
     parse_networks(networks)

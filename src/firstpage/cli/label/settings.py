@@ -21,7 +21,7 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.store import Project
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
 OPTIONS = (
@@ -96,7 +96,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         changes["options"] = {**changes.get("options", {}), **scales}
     if not changes:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.labeling.app.store.projects import find_project, fixed_settings
+            from firstpage.labeling.app.store import find_project, fixed_settings
 
             shown = find_project(tx, name)
             print(_text(shown))
@@ -128,7 +128,7 @@ def _check_tools(project: Project, requested: dict[str, Any]) -> None:
 
 def _text(project: Project) -> str:
     """Return the settings of a project, one per line."""
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     source = project.source or {}
     values: dict[str, Any] = {

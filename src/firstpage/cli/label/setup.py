@@ -14,12 +14,8 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.imports.bundle import Sources
-    from firstpage.labeling.app.imports.texts import ImportCounts
-    from firstpage.labeling.app.store.assigning import AssignmentPlan
-    from firstpage.labeling.app.store.connect import Tx
-    from firstpage.labeling.app.store.people import Person
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.imports import ImportCounts, Sources
+    from firstpage.labeling.app.store import AssignmentPlan, Person, Project, Tx
 
 MAX_GUIDELINES = 200_000  # characters
 SOURCE_FILES = {
@@ -61,7 +57,7 @@ def scale_options(command: Any) -> Any:
 
 def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the project's options for grades, aspects and reasons that were given."""
-    from firstpage.labeling.app.store.scales import parse_scale, parse_tags
+    from firstpage.labeling.app.store import parse_scale, parse_tags
 
     parsers = {"grades": parse_scale, "aspects": parse_tags, "reasons": parse_tags}
     return {
@@ -311,8 +307,8 @@ def _check_names(settings: dict[str, Any]) -> None:
 
 def check_text(option: str, word: str) -> None:
     """Refuse a text that databases cannot store."""
-    from firstpage.core.errors import DataError
-    from firstpage.labeling.app.store.connect import storable
+    from firstpage.core import DataError
+    from firstpage.labeling.app.store import storable
 
     try:
         storable(word)
@@ -324,8 +320,8 @@ def read_guidelines(path: Path | None) -> str:
     """Return the text of a file; refuse what a database cannot store."""
     if path is None:
         return ""
-    from firstpage.core.errors import DataError
-    from firstpage.data.io.files import read_all
+    from firstpage.core import DataError
+    from firstpage.data.io import read_all
 
     data = read_all(path)
     try:
@@ -344,10 +340,9 @@ def read_guidelines(path: Path | None) -> str:
 
 
 def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
-    from firstpage.core.errors import DataError
-    from firstpage.data.io.files import check_readable
-    from firstpage.labeling.app.imports.bundle import File, Sources
-    from firstpage.labeling.app.imports.pictures import Pictures, from_folder
+    from firstpage.core import DataError
+    from firstpage.data.io import check_readable
+    from firstpage.labeling.app.imports import File, Pictures, Sources, from_folder
 
     def opened_file(path: Path) -> File:
         check_readable(path)
@@ -363,7 +358,7 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
         elif path is not None:
             opened[name] = opened_file(path)
     if settings["index"] is not None:
-        from firstpage.search.index import Index
+        from firstpage.search import Index
 
         opened["index"] = Index(settings["index"])
     images: Path | None = settings["images"]
@@ -381,15 +376,14 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
 
 def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the project's grades, worst first."""
-    from firstpage.labeling.app.store.options import read_options
-    from firstpage.labeling.app.store.scales import grade_names
+    from firstpage.labeling.app.store import grade_names, read_options
 
     return grade_names(read_options(read_scales(settings)).grades)
 
 
 def _outcomes(settings: dict[str, Any]) -> tuple[int, ...]:
     """Return the outcomes of a comparison that the project offers."""
-    from firstpage.labeling.app.store.options import comparison_outcomes, read_options
+    from firstpage.labeling.app.store import comparison_outcomes, read_options
 
     tools = settings["tools"] or ("pairs",)
     return comparison_outcomes(read_options(_project_options(settings)), tools)
@@ -409,7 +403,7 @@ def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any]
 
 def _setting(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of judging, as the store saves them."""
-    from firstpage.labeling.session.events import RATES
+    from firstpage.labeling import RATES
 
     setting = {name: settings[name] for name in ("k", "seed", "refine", *RATES)}
     return {**setting, "strategy": settings["strategy"]} if settings["strategy"] else setting

@@ -14,10 +14,8 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note
 
 if TYPE_CHECKING:
-    from firstpage.core.table import Table
-    from firstpage.core.types import Progress
-    from firstpage.labeling.simulation.simulate import Simulation
-    from firstpage.labeling.simulation.votes import Votes
+    from firstpage.core import Progress, Table
+    from firstpage.labeling import Simulation, Votes
 
 DEFAULT_RUNS, DEFAULT_RUNS_PER_QUERY = 2000, 30
 PRIOR_KEYS = ("prior_ndcg", "prior_ndcg_complete")
@@ -83,7 +81,7 @@ def command(
     queries of --n documents, or on recorded votes of people, where each question is answered by
     one of those who judged that pair.
     """
-    from firstpage.labeling.strategies.registry import strategy
+    from firstpage.labeling import strategy
 
     condition = "random queries, not with --votes"
     options.only_with(condition, votes is None, "n", "noise", "ties", "grades", "prior_tau")
@@ -108,7 +106,7 @@ def command(
     else:
         print(_table(results, recorded).text())
     if html is not None:
-        from firstpage.labeling.report import simulation_page
+        from firstpage.labeling import simulation_page
 
         outputs.write_text(simulation_page(results, _table(results, recorded)), html)
 
@@ -116,7 +114,7 @@ def command(
 def _read_votes(path: Path | None) -> list[Votes] | None:
     if path is None:
         return None
-    from firstpage.labeling.simulation.votes import read_votes
+    from firstpage.labeling import read_votes
 
     votes = read_votes(path)
     pairs = sum(comb(len(query.documents), 2) for query in votes)
@@ -131,9 +129,7 @@ def _simulate(
     progress: Progress | None,
 ) -> list[Simulation]:  # fmt: skip
     """Return a simulation of a strategy per budget."""
-    from firstpage.labeling.simulation.simulate import SimulatedQueries, simulate
-    from firstpage.labeling.strategies.adaptive import Refined
-    from firstpage.labeling.strategies.registry import strategy
+    from firstpage.labeling import Refined, SimulatedQueries, simulate, strategy
 
     simulated = strategy(name)
     if settings["refine"]:
@@ -154,7 +150,7 @@ def _to_dict(results: list[BudgetResult]) -> dict[str, Any]:
 
 
 def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     k = results[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]

@@ -13,8 +13,7 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note, open_store
 
 if TYPE_CHECKING:
-    from firstpage.labeling.statistics.profiles import AssessorProfile
-    from firstpage.labeling.statistics.study import Study
+    from firstpage.labeling import AssessorProfile, Study
 
     StudyAndProfiles = tuple[Study, list[AssessorProfile]]
 BOOTSTRAP_ROUNDS = 2000
@@ -62,7 +61,7 @@ def command(
             record["questions"] = questions["all"]
         outputs.write_text(json.dumps(record, indent=2), output)
     elif kind == "html":
-        from firstpage.labeling.report import study_page
+        from firstpage.labeling import study_page
 
         outputs.write_text(study_page(project or str(records), study, profiles), output)
     else:
@@ -73,8 +72,8 @@ def command(
 
 def _questions(location: str, name: str | None) -> dict[str, Any]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis.figures import questions
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.analysis import questions
+        from firstpage.labeling.app.store import find_project
 
         return questions(tx, find_project(tx, name))
 
@@ -96,8 +95,8 @@ def _question_note(counts: dict[str, Any]) -> str:
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis.figures import project_study, skipped_questions
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.analysis import project_study, skipped_questions
+        from firstpage.labeling.app.store import find_project
 
         project = find_project(tx, name)
         skipped = skipped_questions(tx, project)
@@ -107,9 +106,7 @@ def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAn
 
 
 def _file_study(records: Path, results: Path | None, symmetrize: bool) -> StudyAndProfiles:
-    from firstpage.labeling.statistics.profiles import assessor_profiles
-    from firstpage.labeling.statistics.records import read_records, read_results
-    from firstpage.labeling.statistics.study import study
+    from firstpage.labeling import assessor_profiles, read_records, read_results, study
 
     rows, labels = read_records(records), {} if results is None else read_results(results)
     analysis = study(rows, labels, symmetrize=symmetrize, rounds=BOOTSTRAP_ROUNDS)

@@ -11,7 +11,7 @@ from firstpage.cli.label.setup import check_text
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.tokens import ApiToken
+    from firstpage.labeling.app.store import ApiToken
 
 
 @documented_command(
@@ -40,7 +40,7 @@ def command(
     TOKEN` and may then do what the person may, within the scope: read, judge (also answer their
     questions) or lead (also change what they lead).  A token is printed once and stored hashed.
     """
-    from firstpage.core.errors import DataError
+    from firstpage.core import DataError
 
     if (name is None) != (login is None) or (name is not None and revoke is not None):
         raise click.UsageError("give --create with --login, or --revoke, or neither to list.")
@@ -69,7 +69,7 @@ def command(
 
 def _text(rows: list[ApiToken]) -> str:
     """Return a table of tokens."""
-    from firstpage.core.table import Table
+    from firstpage.core import Table
 
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [

@@ -11,8 +11,7 @@ from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.cli.shared import open_store, with_web
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.store.connect import Tx
-    from firstpage.labeling.app.store.projects import Project
+    from firstpage.labeling.app.store import Project, Tx
 
 
 @documented_command(
@@ -39,7 +38,7 @@ def command(
     `firstpage label serve` posts a JSON message to the address, signed with the secret that is
     printed once.
     """
-    from firstpage.core.errors import DataError
+    from firstpage.core import DataError
 
     if url is not None and remove:
         raise click.UsageError("give --url or --remove.")
@@ -48,17 +47,16 @@ def command(
     check_text("--url", url or "")
     if url is None and not remove:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.labeling.app.store.projects import find_project
+            from firstpage.labeling.app.store import find_project
 
             print(_text(tx, find_project(tx, name)))
         return
     if url is not None:
-        from firstpage.labeling.app.webhooks import check_public
+        from firstpage.labeling.app import check_public
 
         check_public(url, private_webhooks)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import webhooks
-        from firstpage.labeling.app.store.projects import find_project
+        from firstpage.labeling.app.store import find_project, webhooks
 
         chosen = find_project(tx, name)
         lead = first_lead(tx, chosen)
@@ -70,7 +68,7 @@ def command(
 
 def _text(tx: Tx, project: Project) -> str:
     """Return the address and the last messages."""
-    from firstpage.core.table import Table
+    from firstpage.core import Table
     from firstpage.labeling.app.store import webhooks
 
     hook = webhooks.find(tx, project.id)

@@ -9,5 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from firstpage.core.lazy import lazy_namespace
+
 on_compile: Callable[[], None] | None = None
 """Called before a kernel is compiled, which takes seconds and happens once per machine."""
+
+__getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from firstpage.core.errors import DataError, location
+from firstpage.core import DataError, location
 
 HEAD_BYTES = 4096  # that decide about the format
 Pairs = list[tuple[int, int]]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import DataError, location
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints, location
 from firstpage.data.formats.trec import Qrels
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.kernels.parsing.letor import scatter
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, Floats, Ints
+from firstpage.core.kernels.parsing import scatter
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 FLOAT64_COMMAND = "`firstpage convert FILE OUT.npz --dtype float64` writes a file that can be read"
 

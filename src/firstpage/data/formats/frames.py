@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
+from firstpage.core import DataError, Floats
 from firstpage.data.formats.tables import LABEL_COLUMNS
 
 # The first name that a frame has wins: PyTerrier's frames have `qid` beside the text `query`, and

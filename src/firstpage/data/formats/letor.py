@@ -18,11 +18,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning, location
-from firstpage.core.folders import atomic_replace, cache_folder
+from firstpage.core import (
+    Array,
+    Bytes,
+    DataError,
+    FirstpageWarning,
+    Floats,
+    Progress,
+    atomic_replace,
+    cache_folder,
+    location,
+)
+from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
-from firstpage.core.kernels.parsing.numbers import fallback_number, powers
-from firstpage.core.types import Array, Bytes, Floats, Progress
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.float_types import float_type
 from firstpage.data.formats.letor_reader import LetorReader

@@ -11,10 +11,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning, location
+from firstpage.core import (
+    Advice,
+    Array,
+    Bytes,
+    DataError,
+    FirstpageWarning,
+    Ints,
+    Progress,
+    location,
+)
+from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
-from firstpage.core.kernels.parsing.numbers import fallback_number, powers
-from firstpage.core.types import Array, Bytes, Ints, Progress
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
 from firstpage.data.formats.float_types import FLOAT64_COMMAND

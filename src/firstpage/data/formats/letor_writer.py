@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Bytes, DataError, Ints, Words
 from firstpage.core.kernels import formatting
-from firstpage.core.types import Bytes, Ints, Words
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids, encode_text
 

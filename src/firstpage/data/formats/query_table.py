@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import DataError, location
-from firstpage.core.table import unescape_formula
+from firstpage.core import DataError, location, unescape_formula
 from firstpage.data.formats.frames import QUERY_NAMES, find_column, is_frame
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.formats.tables import import_polars

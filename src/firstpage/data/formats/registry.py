@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.core.kernels.parsing.numbers import fallback_number
-from firstpage.core.types import Progress
+from firstpage.core import Advice, DataError, FirstpageWarning, Progress
+from firstpage.core.kernels.parsing import fallback_number
 from firstpage.data.categories import without_codes
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.letor import read_letor, write_letor

@@ -19,7 +19,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from firstpage.core.errors import DataError, location, missing_dependency
+from firstpage.core import DataError, location, missing_dependency
 from firstpage.data.io.files import open_bytes, suffix_of
 from firstpage.data.io.json_files import RepeatedKey, unique_keys
 

@@ -24,7 +24,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning, missing_dependency
+from firstpage.core import Advice, DataError, FirstpageWarning, missing_dependency
 from firstpage.data.categories import (
     category_text,
     check_count,

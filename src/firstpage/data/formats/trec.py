@@ -19,10 +19,9 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning, location
+from firstpage.core import Bytes, DataError, FirstpageWarning, Floats, Ints, location
+from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import trec as kernel
-from firstpage.core.kernels.parsing.numbers import fallback_number, powers
-from firstpage.core.types import Bytes, Floats, Ints
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines

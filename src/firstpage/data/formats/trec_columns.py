@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from firstpage.core.docstrings import inherit_sections
-from firstpage.core.errors import DataError
-from firstpage.core.types import Bools, Floats, Ints
+from firstpage.core import Bools, DataError, Floats, Ints, inherit_sections
 from firstpage.data.formats.frames import (
     DOCUMENT_NAMES,
     QUERY_NAMES,

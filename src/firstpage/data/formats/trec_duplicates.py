@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core import DataError, FirstpageWarning
 from firstpage.data.formats.trec_columns import Run
 from firstpage.data.groups import duplicate_rows
 

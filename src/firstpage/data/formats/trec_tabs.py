@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.kernels.formatting import find_separator
-from firstpage.core.types import Bytes
+from firstpage.core import Bytes, DataError, FirstpageWarning
+from firstpage.core.kernels import find_separator
 from firstpage.data.groups import duplicate_rows
 from firstpage.data.ids import BLANKS
 

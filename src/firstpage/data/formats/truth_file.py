@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
 from firstpage.data.formats.trec import Qrels
 from firstpage.data.groups import offsets_from_lengths

@@ -13,8 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from firstpage.core.errors import Advice, DataError, location, missing_dependency
-from firstpage.core.folders import atomic_replace
+from firstpage.core import Advice, DataError, atomic_replace, location, missing_dependency
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 BOM = b"\xef\xbb\xbf"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.data.io.files import read_all, write_bytes
 
 

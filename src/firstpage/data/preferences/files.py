@@ -25,7 +25,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError
+from firstpage.core import Advice, DataError
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.formats.trec import Column
 from firstpage.data.groups import sort_groups

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from firstpage.core.errors import DataError, location
-from firstpage.core.table import csv_line, unescape_formula
+from firstpage.core import DataError, csv_line, location, unescape_formula
 from firstpage.data.formats.row_reader import read_file_cells, read_file_rows
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Bools, Floats, Ints
+from firstpage.core import Bools, DataError, Floats, Ints
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.joins import Documents, join_documents, match_queries

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from firstpage.core.errors import Advice, DataError
-from firstpage.core.types import Array, Bools, Floats, Ints
+from firstpage.core import Advice, Array, Bools, DataError, Floats, Ints
 from firstpage.data.ids import Ids
 
 Levels = NDArray[np.int8]

@@ -15,8 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
+from firstpage.core import DataError, Floats
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 
 MEASURE_FORMAT = JsonFormat("firstpage-measure", 1, "measure")

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Array, Words
+from firstpage.core import Array, DataError, FirstpageWarning, Words
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import concat_datasets, pad_features
 from firstpage.data.dataset import Dataset

@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.folders import atomic_replace
-from firstpage.core.types import Progress
+from firstpage.core import DataError, FirstpageWarning, Progress, atomic_replace
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import check_equal_names, concat_datasets, pad_features
 from firstpage.data.dataset import Dataset

@@ -11,19 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.kernels.voting.votes import VOTE_TOLERANCE
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats, Ints
-from firstpage.data.formats.frames import is_frame
-from firstpage.data.formats.trec import Run, read_run
-from firstpage.data.joins import match_queries
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints, Table, Tabular
+from firstpage.core.kernels.voting import VOTE_TOLERANCE
+from firstpage.data import match_queries
+from firstpage.data.formats import Run, is_frame, read_run
 from firstpage.evaluation.aggregation.ballots import Ballots, Missing
+from firstpage.evaluation.aggregation.base import Method
 from firstpage.evaluation.aggregation.costs import CostReport, bounds_and_ties, kemeny_cost
 from firstpage.evaluation.aggregation.fusion import Fusion, rounded
 from firstpage.evaluation.aggregation.merge import BaseOrder
-from firstpage.evaluation.aggregation.method import Method
 from firstpage.evaluation.aggregation.methods import method as parse_method
 from firstpage.evaluation.aggregation.methods import with_normalization
 from firstpage.evaluation.aggregation.weights import (

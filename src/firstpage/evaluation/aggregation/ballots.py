@@ -9,13 +9,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.fusion import base_points
-from firstpage.core.kernels.voting.votes import ABSENT
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import check_offsets, offsets_from_lengths, sort_groups
-from firstpage.data.ids import Ids
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.kernels import base_points
+from firstpage.core.kernels.voting import ABSENT
+from firstpage.data import Ids, check_offsets, offsets_from_lengths, sort_groups
+from firstpage.data.formats import Column, Run
 from firstpage.evaluation.aggregation.merge import BaseOrder, merge_runs
 from firstpage.evaluation.aggregation.weights import normalize_weights
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.voting.kemeny import cost_bounds, order_costs
-from firstpage.core.types import Floats, Ints
-from firstpage.data.ids import Ids
+from firstpage.core import DataError, Floats, Ints
+from firstpage.core.kernels.voting import cost_bounds, order_costs
+from firstpage.data import Ids
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.method import bit_rows, pair_table
+from firstpage.evaluation.aggregation.base import bit_rows, pair_table
 from firstpage.evaluation.aggregation.weights import normalize_weights
 
 GAP_TOLERANCE = 1e-9  # a smaller gap is a rounding error

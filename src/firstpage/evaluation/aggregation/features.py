@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.voting.votes import ABSENT
-from firstpage.core.types import Floats
+from firstpage.core import DataError, Floats
+from firstpage.core.kernels.voting import ABSENT
 from firstpage.evaluation.aggregation.ballots import Ballots
 from firstpage.evaluation.aggregation.fusion import ISR, RRF, Borda
 from firstpage.evaluation.aggregation.normalization import normalized_scores

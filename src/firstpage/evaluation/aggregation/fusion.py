@@ -12,13 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.core import Floats, Ints, ParameterError, check_number
 from firstpage.core.kernels import fusion as kernel
-from firstpage.core.kernels.voting.votes import ABSENT
-from firstpage.core.registry import ParameterError, check_number
-from firstpage.core.types import Floats, Ints
-from firstpage.data.groups import offsets_from_lengths, sort_groups
+from firstpage.core.kernels.voting import ABSENT
+from firstpage.data import offsets_from_lengths, sort_groups
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.method import Method, order_by_points, ordered_rankers
+from firstpage.evaluation.aggregation.base import Method, order_by_points, ordered_rankers
 
 SCALED_EXPONENT = 12  # Borda's points are scaled to 2^12, so that no factor of weights matters
 MAX_TOTAL = 1e300  # of weights that are factors of scores

@@ -13,16 +13,15 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.kernels.voting.votes import (
+from firstpage.core import Floats, Ints, ParameterError, check_number
+from firstpage.core.kernels.voting import (
     ABSENT,
     copeland_scores,
     majority_quick_sort,
     partial_quick_sort,
 )
-from firstpage.core.registry import ParameterError, check_number
-from firstpage.core.types import Floats, Ints
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.method import Method, order_by_points, vote_limits, workspace
+from firstpage.evaluation.aggregation.base import Method, order_by_points, vote_limits, workspace
 
 
 @dataclass(frozen=True)

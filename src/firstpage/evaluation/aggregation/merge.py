@@ -8,13 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.fusion import base_points, merge_ids, renumber, tabulate_runs
-from firstpage.core.kernels.ties import order_ties_by_id
-from firstpage.core.types import Floats, Ints
-from firstpage.data.formats.trec import Column, Run
-from firstpage.data.groups import offsets_from_lengths, sort_groups
-from firstpage.data.ids import Ids
+from firstpage.core import DataError, Floats, Ints
+from firstpage.core.kernels import base_points, merge_ids, order_ties_by_id, renumber, tabulate_runs
+from firstpage.data import Ids, offsets_from_lengths, sort_groups
+from firstpage.data.formats import Column, Run
 from firstpage.evaluation.aggregation.weights import normalize_weights
 
 BaseOrder: TypeAlias = Run | int | None

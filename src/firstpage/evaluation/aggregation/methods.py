@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from firstpage.core.registry import ParameterError, Registry, by_class_name, parse_call
+from firstpage.core import ParameterError, Registry, by_class_name, parse_call
+from firstpage.evaluation.aggregation.base import Method
 from firstpage.evaluation.aggregation.fusion import ISR, RBC, RRF, Borda, LogISR, LogNISR
 from firstpage.evaluation.aggregation.majority import Copeland, Kemeny
 from firstpage.evaluation.aggregation.majority import Credit as Credit
 from firstpage.evaluation.aggregation.majority import SupervisedKemeny as SupervisedKemeny
-from firstpage.evaluation.aggregation.method import Method
 from firstpage.evaluation.aggregation.score_fusion import (
     CombANZ,
     CombMAX,

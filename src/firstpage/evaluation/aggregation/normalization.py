@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError, Floats, lookup
 from firstpage.core.kernels import fusion as kernel
-from firstpage.core.registry import lookup
-from firstpage.core.types import Floats
 
 if TYPE_CHECKING:
     from firstpage.evaluation.aggregation.ballots import Ballots

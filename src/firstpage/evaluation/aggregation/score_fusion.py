@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.core import Floats
 from firstpage.core.kernels import fusion as kernel
-from firstpage.core.types import Floats
 from firstpage.evaluation.aggregation.ballots import Ballots
 from firstpage.evaluation.aggregation.fusion import Fusion
 from firstpage.evaluation.aggregation.normalization import normalized_scores, parse_normalization

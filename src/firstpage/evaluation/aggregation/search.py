@@ -7,17 +7,17 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.hashing import STEP
-from firstpage.core.kernels.voting.exact_kemeny import components, order_components
-from firstpage.core.kernels.voting.kemeny import best_insertion, kwik_sort
-from firstpage.core.kernels.voting.votes import local_kemenization
-from firstpage.core.registry import ParameterError, check_number
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints, ParameterError, check_number
+from firstpage.core.kernels import STEP
+from firstpage.core.kernels.voting import (
+    best_insertion,
+    components,
+    kwik_sort,
+    local_kemenization,
+    order_components,
+)
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.fusion import Borda
-from firstpage.evaluation.aggregation.majority import Kemeny
-from firstpage.evaluation.aggregation.method import (
+from firstpage.evaluation.aggregation.base import (
     Method,
     bit_rows,
     order_by_points,
@@ -25,6 +25,8 @@ from firstpage.evaluation.aggregation.method import (
     vote_limits,
     workspace,
 )
+from firstpage.evaluation.aggregation.fusion import Borda
+from firstpage.evaluation.aggregation.majority import Kemeny
 
 
 @dataclass(frozen=True)

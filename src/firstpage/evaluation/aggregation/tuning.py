@@ -10,18 +10,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Bools, Floats, Ints
-from firstpage.data.formats.trec import Qrels, Run
-from firstpage.data.joins import match_queries
+from firstpage.core import Bools, DataError, FirstpageWarning, Floats, Ints
+from firstpage.data import match_queries
+from firstpage.data.formats import Qrels, Run
 from firstpage.evaluation.aggregation.aggregation import aggregate, as_runs, default_depth
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.method import Method
+from firstpage.evaluation.aggregation.base import Method
 from firstpage.evaluation.aggregation.methods import method as parse_method
 from firstpage.evaluation.aggregation.weights import judgments_of_runs
 from firstpage.evaluation.comparison.significance import difference_interval, paired_t
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.evaluation.measures.measure import Measure
+from firstpage.evaluation.measures.base import Measure
+from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse_measure
 

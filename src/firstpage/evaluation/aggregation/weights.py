@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning, MeasureError
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.joins import match_queries
-from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureError
+from firstpage.data import Dataset, match_queries
+from firstpage.data.formats import Column, Qrels, Run
+from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.trec import Column
-from firstpage.data.io.json_files import JsonFormat, write_json
+from firstpage.core import DataError
+from firstpage.data.formats import Column
+from firstpage.data.io import JsonFormat, write_json
 from firstpage.evaluation.measures.evaluation import Evaluation
 
 FILE = JsonFormat("firstpage-baseline", 1, "baseline")

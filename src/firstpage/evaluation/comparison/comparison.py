@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.charts import Chart, stacked
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats
-from firstpage.data.ids import Ids
+from firstpage.core import Chart, Floats, Table, Tabular, stacked
+from firstpage.data import Ids
 from firstpage.evaluation.comparison.paper import paper_table
 from firstpage.evaluation.comparison.plots import differences_of_systems, means_of_systems
 from firstpage.evaluation.comparison.significance import (

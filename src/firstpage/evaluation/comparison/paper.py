@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from firstpage.core.table import latex_note, latex_tabular, latex_text
+from firstpage.core import latex_note, latex_tabular, latex_text
 from firstpage.evaluation.comparison.letters import system_letter
 
 if TYPE_CHECKING:

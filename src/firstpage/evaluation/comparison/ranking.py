@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.kernels.measures.resampling import bootstrap_means
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats
+from firstpage.core import Floats, Table, Tabular
+from firstpage.core.kernels.measures import bootstrap_means
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.evaluation.comparison.letters import system_letter
 from firstpage.evaluation.comparison.significance import (

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats, Ints
+from firstpage.core import Floats, Ints, Table, Tabular
 from firstpage.evaluation.comparison.comparison import Comparison, Difference
 from firstpage.evaluation.comparison.significance import adjust_p_values, paired_differences
 from firstpage.evaluation.measures.evaluation import segment_means_table

@@ -8,14 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
-from firstpage.core.kernels.measures.resampling import (
+from firstpage.core import Array, Floats, MeasureError
+from firstpage.core.kernels.measures import (
     bootstrap_means,
     flip_all_signs,
     flip_signs,
     tukey_ranges,
 )
-from firstpage.core.types import Array, Floats
 
 CONFIDENCE_LEVEL = 0.95
 BOOTSTRAP_ROUNDS = 10_000

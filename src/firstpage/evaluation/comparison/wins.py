@@ -9,15 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import group_rows
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
+from firstpage.core import DataError, Floats, Ints, Table, Tabular
+from firstpage.data import Dataset, Ids, Truth, group_rows
+from firstpage.data.formats import Column, Qrels, Run
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.evaluation.measures.sources import named_systems, read_truth, resolve_inputs
 from firstpage.evaluation.measures.unjudged import as_column, condensed

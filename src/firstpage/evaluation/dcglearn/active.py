@@ -14,11 +14,9 @@ from typing import Literal, get_args
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import Array, DataError, Floats
+from firstpage.core.engine import single_threaded_blas
+from firstpage.data.preferences import Preferences, Utility
 from firstpage.evaluation.dcglearn.confidence import resampled_tables
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.pairs import Pairs, fingerprints

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
-from firstpage.data.preferences.utility import NAMED_GAINS, Form, Utility
+from firstpage.core import DataError, Floats, Ints
+from firstpage.data.preferences import NAMED_GAINS, Form, Utility
 from firstpage.evaluation.comparison.significance import CONFIDENCE_LEVEL, bootstrap, with_zero
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.validation import cross_validation_curve, folds, pair_accuracies

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Progress
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import DataError, Floats, Progress
+from firstpage.data.preferences import Utility
 from firstpage.evaluation.comparison.significance import CONFIDENCE_LEVEL, percentile_interval
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.pairs import Pairs

@@ -11,12 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.engine.addresses import open_engine
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Array, Floats, Ints, Progress
-from firstpage.data.preferences.files import PreferenceFiles, read_preferences
-from firstpage.data.preferences.preferences import Preferences, Unjudged
-from firstpage.data.preferences.utility import Form, Utility
+from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Progress
+from firstpage.core.engine import open_engine
+from firstpage.data.preferences import (
+    Form,
+    PreferenceFiles,
+    Preferences,
+    Unjudged,
+    Utility,
+    read_preferences,
+)
 from firstpage.evaluation.dcglearn.pairs import (
     Pairs,
     check_parameters,

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import DataError, Floats, Ints
+from firstpage.data.preferences import Utility
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE
 from firstpage.evaluation.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
-from firstpage.evaluation.measures.measure import Convention, resolve_convention
+from firstpage.evaluation.measures.base import Convention, resolve_convention
 
 BINS, MAX_DISAGREEMENTS = 10, 5
 

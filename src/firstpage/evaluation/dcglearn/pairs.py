@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Bools, Floats, Ints, Words
-from firstpage.data.preferences.preferences import (
+from firstpage.core import Bools, DataError, Floats, Ints, Words
+from firstpage.data.preferences import (
+    MAX_EXP_LABEL,
     UNKNOWN,
     Levels,
     Preferences,
     Unjudged,
     checked_grades,
 )
-from firstpage.data.preferences.utility import MAX_EXP_LABEL
 
 TIE = 0  # kind of a pair; 1 and 2 are preferences
 

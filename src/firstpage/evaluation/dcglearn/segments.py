@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.preferences.preferences import Preferences, factorize
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import Array, Floats, Ints
+from firstpage.data.preferences import Preferences, Utility, factorize
 from firstpage.evaluation.dcglearn.pairs import Pairs
 from firstpage.evaluation.dcglearn.solver import Optimum
 from firstpage.evaluation.dcglearn.validation import LearningSpec, preference_agreement

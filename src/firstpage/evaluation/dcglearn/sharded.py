@@ -15,12 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.engine.engine import Engine, ShardJob
-from firstpage.core.errors import DataError
+from firstpage.core import Array, Bools, DataError, Floats, Ints, Progress
+from firstpage.core.engine import Engine, ShardJob
 from firstpage.core.kernels.losses import preferences as kernel
-from firstpage.core.types import Array, Bools, Floats, Ints, Progress
-from firstpage.data.preferences.files import PreferenceFiles, read_preferences
-from firstpage.data.preferences.preferences import Preferences, Unjudged
+from firstpage.data.preferences import PreferenceFiles, Preferences, Unjudged, read_preferences
 from firstpage.evaluation.dcglearn.pairs import (
     Pairs,
     contradicted,

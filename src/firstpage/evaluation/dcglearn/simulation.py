@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Progress
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import Array, DataError, Floats, Progress
+from firstpage.data.preferences import Preferences, Utility
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.pairs import encode
 from firstpage.evaluation.dcglearn.validation import preference_agreement

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Bools, Floats
+from firstpage.core import Bools, DataError, FirstpageWarning, Floats
+from firstpage.core.engine import single_threaded_blas
 from firstpage.evaluation.dcglearn.sums import PairSums
 from firstpage.evaluation.dcglearn.weights import Cone
 

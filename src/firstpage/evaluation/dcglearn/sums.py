@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.engine.threads import Lanes, resolve
+from firstpage.core import Bools, Floats
+from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels.losses import preferences as kernel
-from firstpage.core.types import Bools, Floats
 from firstpage.evaluation.dcglearn.pairs import TIE, Pairs
 
 MIN_BLOCK = 1 << 13  # pairs per block

@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, MeasureError
-from firstpage.core.kernels.ties import number_ties
-from firstpage.core.types import Bools, Floats, Ints
-from firstpage.data.ids import Ids
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import Advice, Bools, DataError, Floats, Ints, MeasureError
+from firstpage.core.kernels import number_ties
+from firstpage.data import Ids
+from firstpage.data.preferences import Utility
+from firstpage.evaluation.measures.base import Convention, RankedLists
 from firstpage.evaluation.measures.graded import DCG, NDCG, discounts
 from firstpage.evaluation.measures.inputs import DEFAULT_DEPTH, make_lists
 from firstpage.evaluation.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.evaluation.measures.measure import Convention, RankedLists
 from firstpage.evaluation.measures.registry import measure
 
 STEP_TOLERANCE = 1e-12  # of the largest step: smaller negative steps are rounding error

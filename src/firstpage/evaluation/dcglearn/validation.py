@@ -12,11 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Array, Bools, DataError, Floats, Ints, Progress
 from firstpage.core.kernels.losses import preferences as kernel
-from firstpage.core.types import Array, Bools, Floats, Ints, Progress
-from firstpage.data.preferences.preferences import Preferences, factorize
-from firstpage.data.preferences.utility import Form
+from firstpage.data.preferences import Form, Preferences, factorize
 from firstpage.evaluation.dcglearn.pairs import Pairs, notes
 from firstpage.evaluation.dcglearn.solver import Optimum, solve
 from firstpage.evaluation.dcglearn.sums import InMemoryPairSums, PairSums

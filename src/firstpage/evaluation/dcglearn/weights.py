@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.data.preferences.utility import Utility, normalize_gains
+from firstpage.core import Floats
+from firstpage.data.preferences import Utility, normalize_gains
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import binary, graded
-from firstpage.core.types import Floats, Ints
-from firstpage.evaluation.measures.graded import GAINS, check_scale, scale_of
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     ALL,
     Convention,
     Measure,
@@ -23,6 +21,7 @@ from firstpage.evaluation.measures.measure import (
     ratio,
     relevant_ranks,
 )
+from firstpage.evaluation.measures.graded import GAINS, check_scale, scale_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import MeasureError
 
 Ties = Literal["average", "file", "docid", "shuffle", "worst"]
 Queries = Literal["judged", "run"]

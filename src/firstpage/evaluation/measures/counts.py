@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.core import Floats
 from firstpage.core.kernels.measures import binary
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.binary import Binary, SetP, same_cutoff
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     Convention,
     Measure,
     Needs,
@@ -20,6 +19,7 @@ from firstpage.evaluation.measures.measure import (
     kernel_cutoff,
     ratio,
 )
+from firstpage.evaluation.measures.binary import Binary, SetP, same_cutoff
 
 
 class Summed:

@@ -13,13 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import diversity as kernel
-from firstpage.core.types import Floats, Ints
-from firstpage.data.formats.diversity import DiversityQrels
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.evaluation.measures.graded import discounts
-from firstpage.evaluation.measures.measure import (
+from firstpage.data import offsets_from_lengths
+from firstpage.data.formats import DiversityQrels
+from firstpage.evaluation.measures.base import (
     Convention,
     Measure,
     Needs,
@@ -28,6 +26,7 @@ from firstpage.evaluation.measures.measure import (
     kernel_cutoff,
     ratio,
 )
+from firstpage.evaluation.measures.graded import discounts
 
 MIN_ALPHA = 1e-4  # of measures that are divided by the value of an endless list
 SMALLEST_GAIN = 1e-18  # of a rank of that list; further ones are below double precision

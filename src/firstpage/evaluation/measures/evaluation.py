@@ -9,17 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.charts import Chart, stacked
-from firstpage.core.errors import DataError, MeasureError
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats, Ints
-from firstpage.data.groups import check_query_weights
-from firstpage.data.ids import Ids
+from firstpage.core import Chart, DataError, Floats, Ints, MeasureError, Table, Tabular, stacked
+from firstpage.data import Ids, check_query_weights
 from firstpage.evaluation.comparison.plots import distributions, means_of_measures
 from firstpage.evaluation.comparison.significance import mean_intervals, mean_of
+from firstpage.evaluation.measures.base import Convention, Measure
 from firstpage.evaluation.measures.inputs import first_ids
-from firstpage.evaluation.measures.measure import Convention, Measure
 from firstpage.evaluation.measures.query_segments import segment_columns
 from firstpage.evaluation.measures.registry import measure
 from firstpage.evaluation.measures.unjudged import Bounds

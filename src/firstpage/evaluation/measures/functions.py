@@ -10,9 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.registry import qualified_name
-from firstpage.core.types import Floats, Ints
-from firstpage.evaluation.measures.measure import (
+from firstpage.core import Floats, Ints, qualified_name
+from firstpage.evaluation.measures.base import (
     ALL,
     Convention,
     Measure,

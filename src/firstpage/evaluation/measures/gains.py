@@ -7,12 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, MeasureError
 from firstpage.core.kernels.measures import graded
 from firstpage.core.kernels.measures import recall as kernel
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.graded import ERR, Discounted, Gained, err
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     Convention,
     Measure,
     Needs,
@@ -22,6 +20,7 @@ from firstpage.evaluation.measures.measure import (
     kernel_cutoff,
     ratio,
 )
+from firstpage.evaluation.measures.graded import ERR, Discounted, Gained, err
 
 
 @dataclass(frozen=True)

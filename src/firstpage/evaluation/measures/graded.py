@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import graded as kernel
-from firstpage.core.types import Floats, Ints
-from firstpage.data.groups import sort_groups
-from firstpage.evaluation.measures.measure import (
+from firstpage.data import sort_groups
+from firstpage.evaluation.measures.base import (
     ALL,
     MAX_CUTOFF,
     AdditiveForm,

@@ -10,25 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.kernels.measures.binary import hits_in_ties
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.diversity import DiversityQrels
-from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import group_rows, offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, match_queries
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.diversity import with_subtopics
-from firstpage.evaluation.measures.lists import Retrieved
-from firstpage.evaluation.measures.measure import (
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.core.kernels.measures import hits_in_ties
+from firstpage.data import (
+    Dataset,
+    Ids,
+    Truth,
+    group_rows,
+    join_documents,
+    match_queries,
+    offsets_from_lengths,
+)
+from firstpage.data.formats import Column, DiversityQrels, Qrels, Run
+from firstpage.evaluation.measures.base import (
     EVERYTHING,
     Convention,
     Needs,
     RankedLists,
     rank_lists,
 )
+from firstpage.evaluation.measures.diversity import with_subtopics
+from firstpage.evaluation.measures.lists import Retrieved
 
 MAX_LISTED = 5  # queries that a warning names
 ALL_JUDGED = "condensed lists and bounds are about the unjudged documents of a run with qrels."

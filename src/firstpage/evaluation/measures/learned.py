@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
-from firstpage.core.kernels.measures.graded import count_grades, table_dcg
-from firstpage.core.types import Floats, Ints
-from firstpage.data.preferences.utility import Form, MeasureSource, Utility
-from firstpage.evaluation.measures.measure import (
+from firstpage.core import Floats, Ints, MeasureError
+from firstpage.core.kernels.measures import count_grades, table_dcg
+from firstpage.data.preferences import Form, MeasureSource, Utility
+from firstpage.evaluation.measures.base import (
     AdditiveForm,
     Convention,
     Measure,

@@ -11,24 +11,19 @@ from functools import cached_property
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, MeasureError
+from firstpage.core import Advice, Bools, DataError, Floats, Ints, MeasureError
+from firstpage.core.kernels import number_ties, order_ties_by_id, order_ties_by_key, tie_blocks
 from firstpage.core.kernels.measures import binary
-from firstpage.core.kernels.ties import (
-    number_ties,
-    order_ties_by_id,
-    order_ties_by_key,
-    tie_blocks,
-)
-from firstpage.core.types import Bools, Floats, Ints
-from firstpage.data.formats.diversity import DiversityQrels
-from firstpage.data.groups import (
+from firstpage.data import (
+    Ids,
+    Truth,
     labels_by_score,
     offsets_from_lengths,
+    random_keys,
     sort_groups,
     top_rows,
 )
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth, random_keys
+from firstpage.data.formats import DiversityQrels
 from firstpage.evaluation.measures.convention import Convention
 
 ALL = np.iinfo(np.int64).max // 4  # a cut-off that includes every document

@@ -10,8 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from firstpage.core.errors import MeasureError
-from firstpage.core.registry import split_arguments
+from firstpage.core import MeasureError, split_arguments
 
 TOOLS = ("trec_eval", "ir_measures", "ranx", "ndeval")
 NAMES: dict[str, dict[str, str]] = {  # our measure: its name by tool

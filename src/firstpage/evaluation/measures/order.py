@@ -14,12 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import order as kernel
-from firstpage.core.types import Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.evaluation.measures.graded import discounts
-from firstpage.evaluation.measures.measure import (
+from firstpage.data import offsets_from_lengths
+from firstpage.evaluation.measures.base import (
     ALL,
     Convention,
     Measure,
@@ -27,6 +25,7 @@ from firstpage.evaluation.measures.measure import (
     kernel_cutoff,
     ratio,
 )
+from firstpage.evaluation.measures.graded import discounts
 
 MANY_DEPTHS = 0.99  # persistence above which depths beyond the lists are not added one by one
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Ints
-from firstpage.data.formats.query_table import QueryTable
-from firstpage.data.ids import Ids
+from firstpage.core import DataError, FirstpageWarning, Ints
+from firstpage.data import Ids
+from firstpage.data.formats import QueryTable
 
 MAX_SEGMENTS = 50
 SPLIT = re.compile(r"(.+?)\s*\(([^()]*)\)")

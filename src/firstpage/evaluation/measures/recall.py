@@ -8,11 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, MeasureError
 from firstpage.core.kernels.measures import recall as kernel
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.binary import AP, Binary, bpref
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     EVERYTHING,
     Convention,
     Needs,
@@ -21,6 +19,7 @@ from firstpage.evaluation.measures.measure import (
     first_ranks,
     kernel_cutoff,
 )
+from firstpage.evaluation.measures.binary import AP, Binary, bpref
 
 MIN_GEOMETRIC = 0.00001  # smaller values enter a geometric mean as this one
 ELEVEN_POINTS = np.arange(11) / 10

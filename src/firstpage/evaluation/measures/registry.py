@@ -12,8 +12,10 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
-from firstpage.core.errors import DataError, FirstpageWarning, MeasureError
-from firstpage.core.registry import (
+from firstpage.core import (
+    DataError,
+    FirstpageWarning,
+    MeasureError,
     ParameterError,
     canonical_name,
     imported,
@@ -21,7 +23,8 @@ from firstpage.core.registry import (
     register,
     split_arguments,
 )
-from firstpage.data.preferences.utility import MeasureSource, Utility, refers_to_file
+from firstpage.data.preferences import MeasureSource, Utility, refers_to_file
+from firstpage.evaluation.measures.base import CONVENTIONS, Measure, text_parameters
 from firstpage.evaluation.measures.binary import (
     AP,
     RBP,
@@ -66,7 +69,6 @@ from firstpage.evaluation.measures.functions import FunctionMeasure
 from firstpage.evaluation.measures.gains import CG, G, NDCGrel, Q, RBPResidual, Rndcg, nERR
 from firstpage.evaluation.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
 from firstpage.evaluation.measures.learned import LEARNED
-from firstpage.evaluation.measures.measure import CONVENTIONS, Measure, text_parameters
 from firstpage.evaluation.measures.names import ALIASES, NAMES, expand, translate
 from firstpage.evaluation.measures.order import (
     RBO,

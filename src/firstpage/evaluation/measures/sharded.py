@@ -10,16 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from firstpage.core.engine.engine import Engine, ShardJob
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column
-from firstpage.data.ids import Ids
-from firstpage.data.shards.shards import Shards
+from firstpage.core import DataError, Floats
+from firstpage.core.engine import Engine, ShardJob
+from firstpage.data import Dataset, Ids
+from firstpage.data.formats import Column
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures.base import Convention, Measure, measured_values, needs_of
 from firstpage.evaluation.measures.graded import with_scale
 from firstpage.evaluation.measures.inputs import make_lists, number_column
-from firstpage.evaluation.measures.measure import Convention, Measure, measured_values, needs_of
 
 BATCH_QUERIES = 1000  # queries scored at a time, so that feature scaling needs little memory
 

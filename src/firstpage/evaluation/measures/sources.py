@@ -11,32 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.diversity import DiversityQrels, read_diversity_qrels
-from firstpage.data.formats.frames import (
+from firstpage.core import DataError
+from firstpage.data import Dataset, Truth
+from firstpage.data.formats import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
     QUERY_NAMES,
-    find_column,
-    frame_numbers,
-    is_frame,
-)
-from firstpage.data.formats.letor import read_scores
-from firstpage.data.formats.registry import format_of, read, read_judgments
-from firstpage.data.formats.trec import (
     STANDARD_INPUT,
     Column,
+    DiversityQrels,
     Qrels,
     Run,
+    find_column,
+    format_of,
+    frame_numbers,
+    is_frame,
+    read,
+    read_diversity_qrels,
+    read_judgments,
     read_qrels,
     read_run,
+    read_scores,
     to_qrels,
 )
-from firstpage.data.io.files import open_bytes
-from firstpage.data.shards.shards import Shards, is_shard_folder, read_shards
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import Measure
+from firstpage.data.io import open_bytes
+from firstpage.data.shards import Shards, is_shard_folder, read_shards
+from firstpage.evaluation.measures.base import Measure
 
 PATTERN_SIGNS = "*?["
 

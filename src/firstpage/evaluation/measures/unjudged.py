@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Bools, Ints
-from firstpage.data.formats.trec import Column, Qrels, Run
-from firstpage.data.groups import sort_groups
-from firstpage.data.ids import Ids
-from firstpage.data.joins import join_documents, match_queries
+from firstpage.core import Bools, DataError, Ints
+from firstpage.data import Ids, join_documents, match_queries, sort_groups
+from firstpage.data.formats import Column, Qrels, Run
 
 
 class Bounds(NamedTuple):

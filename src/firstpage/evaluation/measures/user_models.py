@@ -16,17 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
+from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import graded as kernel
-from firstpage.core.types import Floats, Ints
-from firstpage.evaluation.measures.graded import check_scale, discounts, scale_of
-from firstpage.evaluation.measures.measure import (
+from firstpage.evaluation.measures.base import (
     Convention,
     Measure,
     Needs,
     RankedLists,
     first_ranks,
 )
+from firstpage.evaluation.measures.graded import check_scale, discounts, scale_of
 
 RANKS = 1000  # ranks of a list, as in cwl_eval; those below its documents gain nothing
 MAX_ARRANGEMENTS = 1000  # of the gains of tied documents that are all measured

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import above32, float32_text, single_weights
-from firstpage.learning.scorers.forest import Tree
-from firstpage.learning.scorers.scorer import JsonObject
+from firstpage.learning.scorers import JsonObject, Tree
 
 USAGE_RANKLIB = """\
 Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -score OUT`.

@@ -11,17 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, location
-from firstpage.core.types import Floats, Ints
-from firstpage.data.categories import Categories
-from firstpage.data.io.files import read_all
-from firstpage.data.transforms import Transform
+from firstpage.core import Advice, DataError, Floats, Ints, location
+from firstpage.data import Categories, Transform
+from firstpage.data.io import read_all
 from firstpage.interop.export.float32 import forest32, unscaled
-from firstpage.learning.rankers.finite_scores import check_probes
-from firstpage.learning.rankers.model_files import Model
-from firstpage.learning.scorers.forest import MAX_TREE_DEPTH, Forest
-from firstpage.learning.scorers.network_scoring import NetworkScoring
-from firstpage.learning.scorers.scorer import JsonObject, Scoring
+from firstpage.learning.rankers import Model, check_probes
+from firstpage.learning.scorers import MAX_TREE_DEPTH, Forest, JsonObject, NetworkScoring, Scoring
 
 CONSTANT = "constant"  # the name of a feature that is always 1
 FeatureSource = str | os.PathLike[str] | Sequence[object] | None

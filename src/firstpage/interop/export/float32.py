@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.learning.scorers.forest import Forest, Tree
+from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints
+from firstpage.learning.scorers import Forest, Tree
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

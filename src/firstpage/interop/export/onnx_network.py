@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring
+from firstpage.learning.scorers import InputTransform, NetworkScoring
 
 
 class Graph(Protocol):

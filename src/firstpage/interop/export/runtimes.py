@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.types import Array
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.core import Array, DataError, missing_dependency
+from firstpage.data import offsets_from_lengths
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import check_leaves
 from firstpage.interop.export.onnx_network import add_network
-from firstpage.learning.scorers import forward
-from firstpage.learning.scorers.forest import Forest, Tree
-from firstpage.learning.scorers.scorer import JsonObject
+from firstpage.learning.scorers import Forest, JsonObject, Tree, forward
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

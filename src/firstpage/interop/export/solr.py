@@ -11,12 +11,10 @@ import json
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats
+from firstpage.core import Array, DataError, Floats
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import MAX_FLOAT32, float32_text, single_weights
-from firstpage.learning.scorers.forest import Tree
-from firstpage.learning.scorers.scorer import JsonObject
+from firstpage.learning.scorers import JsonObject, Tree
 
 SOLR_EPSILON = np.float32(1e-6)  # which Solr adds to a threshold
 TINY = 1e-30  # smaller absolute values, except 0, do not occur as features

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.interop.export.export_model import ExportFiles, ExportModel
 from firstpage.interop.export.float32 import warn_of_rounding
 from firstpage.interop.export.runtimes import graph_of
-from firstpage.learning.scorers.forest import Tree
+from firstpage.learning.scorers import Tree
 
 USAGE = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
 returns one feature; a missing number should be 0), deploy, and search with `ranking=NAME`.

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import Advice, DataError, FirstpageWarning
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Qrels, Run
+from firstpage.core import Advice, DataError, FirstpageWarning
+from firstpage.data import Dataset
+from firstpage.data.formats import Qrels, Run
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of
 
 MAX_FLOAT32 = float(np.finfo(np.float32).max)

@@ -15,10 +15,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.table import unescape_formula
-from firstpage.data.formats.trec import Qrels
-from firstpage.data.io.files import suffix_of
+from firstpage.core import DataError, FirstpageWarning, unescape_formula
+from firstpage.data.formats import Qrels
+from firstpage.data.io import suffix_of
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
 
 RATING_COLUMNS = {

@@ -8,13 +8,18 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from firstpage.core.errors import DataError, location
-from firstpage.data.io.files import read_all
-from firstpage.learning.rankers.model_files import Model
-from firstpage.learning.scorers.forest import MAX_TREE_DEPTH, Node, Tree, lightgbm_text
-from firstpage.learning.scorers.linear import LinearScoring
-from firstpage.learning.scorers.scorer import Scoring
-from firstpage.learning.scorers.tree_scoring import TreesScoring
+from firstpage.core import DataError, location
+from firstpage.data.io import read_all
+from firstpage.learning.rankers import Model
+from firstpage.learning.scorers import (
+    MAX_TREE_DEPTH,
+    LinearScoring,
+    Node,
+    Scoring,
+    Tree,
+    TreesScoring,
+    lightgbm_text,
+)
 
 LINEAR, TREES = ("Coordinate Ascent", "Linear Regression"), ("LambdaMART", "MART")
 MAX_FEATURES = 1_000_000

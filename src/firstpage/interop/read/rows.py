@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from firstpage.core.errors import DataError, location
-from firstpage.data.formats.row_reader import NO_LIMITS, read_file_cells, read_json_rows
-from firstpage.data.io.files import read_all
-from firstpage.data.io.json_files import RepeatedKey, unique_keys
+from firstpage.core import DataError, location
+from firstpage.data.formats import NO_LIMITS, read_file_cells, read_json_rows
+from firstpage.data.io import RepeatedKey, read_all, unique_keys
 
 Json: TypeAlias = object
 """A value of a JSON file, of a type that is not checked yet."""

@@ -7,12 +7,10 @@ from math import ceil, floor, isfinite
 
 import numpy as np
 
-from firstpage.core.charts import curves
-from firstpage.core.table import Table
-from firstpage.data.preferences.utility import Utility
-from firstpage.evaluation.dcglearn.certificates.verdicts import Certificate, Verdict, Witness
-from firstpage.evaluation.dcglearn.measure_coherence import Coherence
-from firstpage.interop.report.page import figure, page, paragraph
+from firstpage.core import Table, curves
+from firstpage.data.preferences import Utility
+from firstpage.evaluation.dcglearn import Certificate, Coherence, Verdict, Witness
+from firstpage.interop.report.html_page import figure, page, paragraph
 
 VARIED = {
     "both": "gains and discounts",

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.charts import curves
-from firstpage.core.table import Table
-from firstpage.core.types import Floats
-from firstpage.data.preferences.utility import NAMED_GAINS, Utility
-from firstpage.evaluation.dcglearn.confidence import Intervals
-from firstpage.interop.report.page import figure, page, paragraph
+from firstpage.core import Floats, Table, curves
+from firstpage.data.preferences import NAMED_GAINS, Utility
+from firstpage.evaluation.dcglearn import Intervals
+from firstpage.interop.report.html_page import figure, page, paragraph
 
 MAX_SHOWN = 3.0  # larger discounts occur where the first one, which is 1, is poorly determined
 GAIN_NAMES = {"exp": "2^grade − 1", "linear": "the grade"}

@@ -7,14 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from firstpage.core import charts
-from firstpage.core.errors import DataError
-from firstpage.core.table import Table
-from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
-from firstpage.data.io.files import read_all
-from firstpage.interop.report.page import figure, page
-from firstpage.learning.rankers.explain import Explanation
-from firstpage.learning.rankers.selection.cross_validation import CrossValidation
+from firstpage.core import DataError, Table, charts
+from firstpage.data.formats import NO_LIMITS, read_csv_rows
+from firstpage.data.io import read_all
+from firstpage.interop.report.html_page import figure, page
+from firstpage.learning.rankers import CrossValidation, Explanation
 
 BAR_WIDTH = 40  # characters of the longest bar
 MAX_EFFECTS = 8  # step functions that are drawn

@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from firstpage.core.errors import FirstpageError
-from firstpage.core.table import NOTATIONS, Table
-from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison, Difference
-from firstpage.evaluation.comparison.plots import (
+from firstpage.core import NOTATIONS, FirstpageError, Table
+from firstpage.evaluation.comparison import (
+    TIE_TOLERANCE,
+    Comparison,
+    Difference,
+    Segments,
+    WinsAndLosses,
     differences_of_systems,
     distributions,
     means_of_measures,
     means_of_systems,
+    rank_systems,
 )
-from firstpage.evaluation.comparison.ranking import rank_systems
-from firstpage.evaluation.comparison.segments import Segments
-from firstpage.evaluation.comparison.wins import WinsAndLosses
-from firstpage.evaluation.measures.evaluation import (
+from firstpage.evaluation.measures import (
+    Bounds,
     Evaluation,
     bounds_table,
     effective_queries,
     segment_means_table,
 )
-from firstpage.evaluation.measures.unjudged import Bounds
-from firstpage.interop.report.page import figure, page, paragraph
+from firstpage.interop.report.html_page import figure, page, paragraph
 
 FORMATS = ("text", "json", "csv", "markdown", "latex", "html")
 MAX_PAIRS = 6  # comparisons whose most different queries are listed

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import Message, Receive
 
-from firstpage.core.http.same_site import FORGED
+from firstpage.core.http import FORGED
 from firstpage.labeling.app.security import (
     csrf_form,
     csrf_header,

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 from firstpage.labeling.app import frames, pages
 from firstpage.labeling.app.analysis.analyst import Analyst
 from firstpage.labeling.app.analysis.choosing import choose_pair

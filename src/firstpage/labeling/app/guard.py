@@ -13,12 +13,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from firstpage.core.http.connections import BodyReader, BodyTooLarge, BodyTooSlow
-from firstpage.core.http.same_site import (
+from firstpage.core.http import (
     FORGED,
     HEADERS,
     SAFE_METHODS,
     WRONG_HOST,
+    BodyReader,
+    BodyTooLarge,
+    BodyTooSlow,
     allowed_hosts,
     guest_cookie,
     is_allowed_host,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.analysis.records import TaskJudgments, task_judgments
 from firstpage.labeling.app.machines import query_texts
 from firstpage.labeling.app.store import adjudication

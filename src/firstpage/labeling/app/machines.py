@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from sqlalchemy import RowMapping, select
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Progress
+from firstpage.core import DataError, Progress
 from firstpage.labeling.app.analysis.choosing import choose_next_task, choose_pair
 from firstpage.labeling.app.sanitize import plain_text
 from firstpage.labeling.app.store import audit, projects, tasks, texts, training

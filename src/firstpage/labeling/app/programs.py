@@ -16,8 +16,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from fastapi import HTTPException, Request
 from starlette.datastructures import Headers
 
-from firstpage.core.errors import DataError
-from firstpage.core.http.same_site import SAFE_METHODS, network_name
+from firstpage.core import DataError
+from firstpage.core.http import SAFE_METHODS, network_name
 from firstpage.labeling.app.store import attempts, audit, logins, people, tokens
 from firstpage.labeling.app.store.attempts import RequestSource
 from firstpage.labeling.app.store.connect import Store

@@ -17,7 +17,7 @@ from fastapi import Depends, Header, HTTPException, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.core.http.same_site import FORGED, equal_tokens, guest_csrf
+from firstpage.core.http import FORGED, equal_tokens, guest_csrf
 from firstpage.labeling.app import programs, sign_in
 from firstpage.labeling.app.analysis.analyst import Analyst
 from firstpage.labeling.app.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from firstpage.core.errors import DataError, FirstpageError
+from firstpage.core import DataError, FirstpageError
 from firstpage.labeling.app.store import attempts, audit, invitations, logins, people, tokens
 from firstpage.labeling.app.store.attempts import RequestSource
 from firstpage.labeling.app.store.connect import Store

@@ -23,7 +23,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
 from firstpage import __version__
-from firstpage.core.errors import DataError, FirstpageError
+from firstpage.core import DataError, FirstpageError
 from firstpage.labeling.app.store import webhooks
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.webhooks import Message

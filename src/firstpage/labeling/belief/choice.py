@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.types import Floats, Ints
+from firstpage.core import Floats, Ints
 from firstpage.labeling.belief.utilities import Utilities, information
 
 Pair = tuple[int, int]

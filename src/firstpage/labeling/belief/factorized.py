@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from firstpage.core.types import Floats, Ints
+from firstpage.core import Floats, Ints
 from firstpage.labeling.belief.utilities import MAX_JOINT, Answers, Utilities, fit, moments
 
 SWEEPS = 8  # of messages; more change the third digit

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.types import Floats, Ints
+from firstpage.core import Floats, Ints
 from firstpage.labeling.belief.factorized import fit_many
 from firstpage.labeling.belief.utilities import Utilities, prior
 from firstpage.labeling.strategies.strategy import (

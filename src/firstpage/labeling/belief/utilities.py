@@ -16,8 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
 
 HALF_LOG_TAU = 0.5 * log(2 * pi)
 MIN_PROBABILITY = 1e-300

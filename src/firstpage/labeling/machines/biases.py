@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.labeling.statistics.consistency import sign_test
 from firstpage.labeling.statistics.intervals import (
     Interval,

@@ -15,10 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.table import Table
-from firstpage.core.types import Floats
-from firstpage.evaluation.comparison.bounded_mean import BoundedSample
+from firstpage.core import DataError, Floats, Table
+from firstpage.evaluation.planning import BoundedSample
 from firstpage.labeling.machines.biases import (
     Lengths,
     Orders,

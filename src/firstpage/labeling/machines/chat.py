@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.assessors import AssessorAnswer, DocumentText
 from firstpage.labeling.machines.answers import parse_better, parse_grade
 from firstpage.labeling.machines.client import ChatReply, post_chat

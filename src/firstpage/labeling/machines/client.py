@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.machines.exchange import (
     MAX_REPLY_BYTES,
     ExchangeError,

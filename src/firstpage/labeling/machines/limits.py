@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 MINUTE = 60.0
 

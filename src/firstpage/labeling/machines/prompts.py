@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firstpage.core.errors import DataError
-from firstpage.data.io.files import read_all
+from firstpage.core import DataError
+from firstpage.data.io import read_all
 from firstpage.labeling.assessors import DocumentText
 
 PAIR_INSTRUCTIONS = """A person searched for a query. Compare the documents A and B, and decide \

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 from random import Random
 from typing import TypeVar
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.planning.tasks import Assignment, Task, format_names, problems
 
 Key = tuple[str, str]  # (query, assessor)

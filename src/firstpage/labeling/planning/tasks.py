@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 MAX_NAMES = 12  # listed in a message
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
+from firstpage.core import DataError, check_number
 
 Kind = Literal["judgment", "repeat", "gold", "training", "probe"]
 KINDS = ("judgment", "repeat", "gold", "training", "probe")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.session.estimate import (
     answers_used,
     progress_after,

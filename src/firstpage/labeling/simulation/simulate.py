@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints, Progress
-from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.core import DataError, Floats, Ints, Progress
+from firstpage.evaluation.measures import evaluate
 from firstpage.labeling.session.estimate import provisional_top_k
 from firstpage.labeling.strategies import registry
 from firstpage.labeling.strategies.exhaustive import GRADES

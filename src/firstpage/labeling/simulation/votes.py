@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.preferences.pair_files import read_vote_rows
+from firstpage.core import DataError, Floats
+from firstpage.data.preferences import read_vote_rows
 from firstpage.labeling.belief.utilities import bradley_terry
 from firstpage.labeling.strategies.strategy import Answer, Compare, Question
 

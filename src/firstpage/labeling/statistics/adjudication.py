@@ -17,7 +17,7 @@ from math import exp
 
 import numpy as np
 
-from firstpage.core.types import Floats, Ints
+from firstpage.core import Floats, Ints
 from firstpage.labeling.belief.posterior_ranks import weighted_median
 from firstpage.labeling.belief.utilities import Utilities, moments
 

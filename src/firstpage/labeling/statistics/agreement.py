@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints
 from firstpage.labeling.statistics.intervals import (
     Interval,
     bootstrap,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any, Literal
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.session.estimate import expected_questions
 from firstpage.labeling.session.events import DEFAULT_STRATEGY
 from firstpage.labeling.statistics.intervals import nan_to_none

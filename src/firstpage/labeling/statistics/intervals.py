@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures import significance
+from firstpage.core import Floats
+from firstpage.evaluation.comparison import significance
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.labeling.statistics.intervals import Interval, bootstrap
 from firstpage.labeling.statistics.records import Labels, Results
 from firstpage.labeling.statistics.relations import common_documents, relations

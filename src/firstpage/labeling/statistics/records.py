@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
-from firstpage.data.io.files import write_bytes
+from firstpage.core import DataError
+from firstpage.data.formats import read_file_rows, read_json_rows
+from firstpage.data.io import write_bytes
 
 TOOLS = ("pairs", "grades", "lists")
 KINDS = ("judgment", "repeat", "gold", "training", "probe")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints
 from firstpage.labeling.statistics.records import Labels
 
 

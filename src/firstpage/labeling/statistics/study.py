@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from firstpage.core.table import Table
+from firstpage.core import Table
 from firstpage.labeling.statistics.agreement import (
     SIGNS,
     STATISTICS,

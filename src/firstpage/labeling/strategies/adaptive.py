@@ -13,9 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints, check_number
 from firstpage.labeling.belief.choice import Pair, next_pair
 from firstpage.labeling.belief.posterior_ranks import is_confident, rank_posterior
 from firstpage.labeling.belief.utilities import PRIOR_CORRELATION, BeliefEnsemble, Utilities

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from firstpage.core.registry import check_number
+from firstpage.core import check_number
 from firstpage.labeling.strategies.sorting import Comparisons, KnownOutcomes, Memory, Sorting
 from firstpage.labeling.strategies.strategy import (
     Answer,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import Registry
+from firstpage.core import DataError, Registry
 from firstpage.labeling.strategies.adaptive import Adaptive
 from firstpage.labeling.strategies.exhaustive import EveryPair, FiveGrade
 from firstpage.labeling.strategies.sorting import (

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Literal, TypeVar
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.strategies.strategy import (
     Answer,
     AnsweredQuestion,

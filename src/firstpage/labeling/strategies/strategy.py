@@ -12,8 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
+from firstpage.core import DataError, Floats
 
 
 @dataclass(frozen=True, slots=True)

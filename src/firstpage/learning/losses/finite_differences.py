@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats, Ints
-from firstpage.data.truth import Truth
+from firstpage.core import DataError, Floats, Ints
+from firstpage.data import Truth
 
 QUERIES = 3
 DIRECTIONS = 2  # beside that of the gradient

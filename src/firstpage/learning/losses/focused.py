@@ -7,14 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
-from firstpage.core.types import Bools, BoundKernel, Floats
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.truth import Truth
+from firstpage.core import Bools, BoundKernel, DataError, Floats, check_number
+from firstpage.data import Truth, offsets_from_lengths
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, Traits, safe_inverse
 from firstpage.learning.losses.levels import LabelLevels, label_levels, top_k_labels
 from firstpage.learning.losses.listwise import TopOneTarget
-from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
 from firstpage.learning.losses.pairwise import PairwiseHinge, PairwiseLogistic
 from firstpage.learning.losses.permutation import MAX_LENGTH, PermutationTarget
 from firstpage.learning.losses.structural import AveragePrecisionHinge, StructuralHinge

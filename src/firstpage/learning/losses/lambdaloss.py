@@ -8,15 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import BoundKernel, DataError, Floats, check_number
+from firstpage.core.kernels.losses import ADDITIVE
 from firstpage.core.kernels.losses import lambdaloss as kernel
-from firstpage.core.kernels.losses.plrank import ADDITIVE
-from firstpage.core.registry import check_number
-from firstpage.core.types import BoundKernel, Floats
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.registry import measure as parse_measure
-from firstpage.learning.losses.loss import Loss, LossTarget, Traits
+from firstpage.data import Truth
+from firstpage.evaluation.measures import Measure
+from firstpage.evaluation.measures import measure as parse_measure
+from firstpage.learning.losses.base import Loss, LossTarget, Traits
 from firstpage.learning.losses.measure_forms import (
     MeasureTarget,
     check_supported,

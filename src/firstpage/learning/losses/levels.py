@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.truth import Truth
+from firstpage.core import Array, Floats, Ints
+from firstpage.data import Truth, offsets_from_lengths
 
 
 @dataclass(frozen=True, eq=False)

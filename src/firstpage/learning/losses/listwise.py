@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels.losses import listwise as kernel
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
+from firstpage.data import Truth
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, Traits, safe_inverse
 from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
-from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, Traits, safe_inverse
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,32 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.losses.plrank import (
-    ADDITIVE,
-    CASCADE,
-    PRECISION,
-    TABLE,
-    true_order_values,
-)
+from firstpage.core import BoundKernel, DataError, Floats, Ints
+from firstpage.core.kernels.losses import ADDITIVE, CASCADE, PRECISION, TABLE, true_order_values
 from firstpage.core.kernels.measures import graded as gain_kernel
-from firstpage.core.types import BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.binary import AP, RBP, RR, P, Recall, Success
-from firstpage.evaluation.measures.graded import DCG, ERR, NDCG, discounts, kERR, kNDCG
-from firstpage.evaluation.measures.learned import LearnedDCG, LearnedNDCG
-from firstpage.evaluation.measures.measure import (
+from firstpage.data import Truth
+from firstpage.evaluation.measures import (
+    AP,
+    DCG,
+    ERR,
+    NDCG,
+    RBP,
+    RR,
+    LearnedDCG,
+    LearnedNDCG,
     Measure,
+    P,
     RankedLists,
+    Recall,
+    Success,
+    discounts,
     kernel_cutoff,
+    kERR,
+    kNDCG,
     rank_lists,
     resolve_convention,
 )
-from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, safe_inverse
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, safe_inverse
 
 SUPPORTED = (
     NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, LearnedDCG, LearnedNDCG,

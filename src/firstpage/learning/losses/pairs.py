@@ -10,14 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.docstrings import inherit_sections
-from firstpage.core.errors import DataError
+from firstpage.core import Array, BoundKernel, DataError, Floats, Ints, inherit_sections
 from firstpage.core.kernels.losses import pairs as kernel
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
-from firstpage.data.preferences.pairs import PairTruth, RowPairs
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.levels import query_sums
-from firstpage.learning.losses.loss import (
+from firstpage.data import Truth
+from firstpage.data.preferences import PairTruth, RowPairs
+from firstpage.learning.losses.base import (
     Loss,
     LossTarget,
     LossTerm,
@@ -25,6 +22,7 @@ from firstpage.learning.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
+from firstpage.learning.losses.levels import query_sums
 
 _Votes = tuple[Ints, RowPairs, Floats, Floats, Floats]
 

@@ -8,14 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.docstrings import inherit_sections
-from firstpage.core.errors import DataError
+from firstpage.core import Array, BoundKernel, DataError, Floats, Ints, inherit_sections
 from firstpage.core.kernels.losses import hinge, label_margin
 from firstpage.core.kernels.losses import pairwise as kernel
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.levels import LabelLevels, label_levels, level_labels
-from firstpage.learning.losses.loss import (
+from firstpage.data import Truth
+from firstpage.learning.losses.base import (
     Loss,
     LossTarget,
     LossTerm,
@@ -23,6 +20,7 @@ from firstpage.learning.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
+from firstpage.learning.losses.levels import LabelLevels, label_levels, level_labels
 
 PairSelection = Literal["all", "cross"]
 SORTING_THRESHOLD = 8  # pairs per document above which a hinge sorts instead of enumerating pairs

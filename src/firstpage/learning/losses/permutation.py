@@ -8,13 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels.losses import permutations as kernel
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.truth import Truth
+from firstpage.data import Truth, offsets_from_lengths
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, ShortLists
 from firstpage.learning.losses.listwise import relevance
-from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, ShortLists
 
 MAX_LENGTH = 12  # documents of a list
 

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from firstpage.core import BoundKernel, Floats, Ints, check_number
 from firstpage.core.kernels.losses import plrank as kernel
-from firstpage.core.registry import check_number
-from firstpage.core.types import BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.registry import measure as parse_measure
-from firstpage.learning.losses.loss import Loss, LossTarget, Traits
+from firstpage.data import Truth
+from firstpage.evaluation.measures import Measure
+from firstpage.evaluation.measures import measure as parse_measure
+from firstpage.learning.losses.base import Loss, LossTarget, Traits
 from firstpage.learning.losses.measure_forms import (
     MeasureTarget,
     check_supported,

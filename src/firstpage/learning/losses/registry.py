@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from firstpage.core.registry import (
+from firstpage.core import (
     ParameterError,
     Registry,
     by_class_name,
@@ -15,6 +15,7 @@ from firstpage.core.registry import (
     parse_call,
     register,
 )
+from firstpage.learning.losses.base import FunctionLoss, Loss
 from firstpage.learning.losses.focused import focused_net
 from firstpage.learning.losses.lambdaloss import LambdaLoss
 from firstpage.learning.losses.listwise import (
@@ -23,7 +24,6 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from firstpage.learning.losses.loss import FunctionLoss, Loss
 from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.learning.losses.plrank import ExpectedMeasure

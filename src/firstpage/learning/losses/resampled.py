@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.core.types import BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss, LossTarget, LossTerm, Traits
+from firstpage.core import BoundKernel, Floats, Ints
+from firstpage.data import Truth
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, Traits
 
 
 @dataclass(frozen=True)

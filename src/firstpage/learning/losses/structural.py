@@ -9,15 +9,21 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core import (
+    Array,
+    Bools,
+    BoundKernel,
+    DataError,
+    FirstpageWarning,
+    Floats,
+    Ints,
+    Words,
+)
+from firstpage.core.kernels.losses import average_precision_hinge
 from firstpage.core.kernels.losses import structural as kernel
-from firstpage.core.kernels.losses.structural import average_precision_hinge
-from firstpage.core.types import Array, Bools, BoundKernel, Floats, Ints, Words
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.preferences.utility import MeasureSource, refers_to_file
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
-from firstpage.learning.losses.loss import (
+from firstpage.data import Truth, offsets_from_lengths
+from firstpage.data.preferences import MeasureSource, refers_to_file
+from firstpage.learning.losses.base import (
     Loss,
     LossTarget,
     LossTerm,
@@ -25,6 +31,7 @@ from firstpage.learning.losses.loss import (
     safe_inverse,
     zero_curvature,
 )
+from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
 
 DEFAULT_PRECISION_CUTOFF = 10
 MAX_LABEL_RANGE = 20.0  # labels this far below the best gain a millionth: their loss is rounding

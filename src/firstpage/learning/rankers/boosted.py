@@ -9,19 +9,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.engine.engine import Engine
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.graded import NDCG, reads_scale, with_scale
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import DataError, FirstpageWarning, Floats, check_number
+from firstpage.core.engine import Engine
+from firstpage.evaluation.measures import NDCG, Measure, reads_scale, with_scale
+from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.listwise import relevance
 from firstpage.learning.losses.pairwise import PairSelection, PairwiseExponential
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.fit.training_data import InMemory
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.solvers.boosting.boosting import (
     BoostingResult,
     BoostingRules,

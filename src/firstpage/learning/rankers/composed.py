@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar
 
-from firstpage.core.engine.engine import Engine
-from firstpage.core.errors import DataError
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import DataError
+from firstpage.core.engine import Engine
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.resampled import ResampledTies
+from firstpage.learning.rankers.base import Grid, Ranker
 from firstpage.learning.rankers.fit.fit import fit_scorer, fit_trees, growth_options
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
-from firstpage.learning.rankers.ranker import Grid, Ranker
 from firstpage.learning.rankers.sharded.data import check_trees
 from firstpage.learning.rankers.trees.growth import TreeObjective, tree_grid
 from firstpage.learning.scorers.registry import scorer as scorer_of

@@ -8,16 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import FirstpageWarning
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import FirstpageWarning, Floats, check_number
+from firstpage.evaluation.measures import measure as parse_measure
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
-from firstpage.learning.losses.loss import Loss
 from firstpage.learning.losses.measure_forms import check_supported
 from firstpage.learning.losses.plrank import ExpectedMeasure
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.smooth import Smooth
 from firstpage.learning.scorers.linear import BoundLinear, LinearScoring
 from firstpage.learning.solvers.coordinate import CoordinateSearch, MeasuredLines

@@ -7,11 +7,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.scoring import zero_if_finite
-from firstpage.core.types import Array, Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.transforms import Transform
+from firstpage.core import Array, DataError, Floats
+from firstpage.core.kernels import zero_if_finite
+from firstpage.data import Dataset, Transform
 from firstpage.learning.scorers.scorer import Scoring
 
 LARGE = 1e18  # absolute value of a feature; only larger ones excuse a score that overflows

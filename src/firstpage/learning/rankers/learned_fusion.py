@@ -14,26 +14,33 @@ from typing import Any, Self
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import ParameterError, parameter_names, parse_call, split_arguments
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Qrels, Run
-from firstpage.data.groups import query_rows, sort_groups
-from firstpage.data.joins import join_labels, match_queries
-from firstpage.evaluation.aggregation.aggregation import aggregate, as_runs
-from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.features import FAMILIES, check_families, fusion_features
-from firstpage.evaluation.aggregation.tuning import (
+from firstpage.core import (
+    DataError,
+    Floats,
+    Ints,
+    ParameterError,
+    parameter_names,
+    parse_call,
+    split_arguments,
+)
+from firstpage.data import Dataset, join_labels, match_queries, query_rows, sort_groups
+from firstpage.data.formats import Qrels, Run
+from firstpage.evaluation.aggregation import (
+    FAMILIES,
+    Ballots,
     HeldOut,
+    aggregate,
+    as_runs,
+    check_families,
     check_tuned_measure,
     fold_of_query,
+    fusion_features,
     query_values,
 )
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.evaluation.measures import evaluate
+from firstpage.evaluation.measures import measure as parse_measure
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.estimator import clone
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.registry import load as load_ranker
 from firstpage.learning.rankers.registry import ranker as parse_ranker
 

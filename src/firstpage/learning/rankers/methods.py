@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import Registry, by_class_name, canonical_name, parse_call
+from firstpage.core import DataError, Registry, by_class_name, canonical_name, parse_call
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.boosted import AdaRank, FocusedBoost, RankBoost
 from firstpage.learning.rankers.direct import CoordinateAscent, LambdaRank, PLRank
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.smooth import (
     FocusedNet,
     ListMLE,

@@ -9,21 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from firstpage.core.engine.addresses import open_engine
-from firstpage.core.errors import DataError
-from firstpage.core.registry import qualified_name
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.categories import Categories
-from firstpage.data.columns import match_columns
-from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
-from firstpage.data.preferences.utility import MEASURE_FORMAT as MEASURE
-from firstpage.data.preferences.utility import Utility
-from firstpage.data.shards.shards import Shards
-from firstpage.data.transforms import Transform
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.sharded import predict_shards
-from firstpage.learning.losses.loss import FunctionLoss
+from firstpage.core import Array, DataError, Floats, Ints, qualified_name
+from firstpage.core.engine import open_engine
+from firstpage.data import Categories, Dataset, Transform, match_columns
+from firstpage.data.io import JsonFormat, json_digest, write_json
+from firstpage.data.preferences import MEASURE_FORMAT as MEASURE
+from firstpage.data.preferences import Utility
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures import Measure, predict_shards
+from firstpage.learning.losses.base import FunctionLoss
 from firstpage.learning.rankers.scorings import Stage, scoring_from_dict, stored_transform
 from firstpage.learning.scorers.scorer import Contributions, JsonObject, Scoring
 

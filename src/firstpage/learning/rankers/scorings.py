@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.columns import ColumnMatch
-from firstpage.data.dataset import Dataset
-from firstpage.data.ids import Ids
-from firstpage.data.transforms import Transform, transform_from_dict
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.data import ColumnMatch, Dataset, Ids, Transform, transform_from_dict
 from firstpage.learning.rankers.finite_scores import check_scores
 from firstpage.learning.rankers.fit.checks import check_finite
 from firstpage.learning.scorers.registry import SCORINGS
@@ -26,8 +22,8 @@ from firstpage.learning.scorers.scorer import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
-    from firstpage.data.shards.shards import Shards
+    from firstpage.data import Features
+    from firstpage.data.shards import Shards
 
 
 def scores_of(scoring: Scoring, data: Dataset, threads: int | None = None) -> Floats:
@@ -151,11 +147,11 @@ class Cascade(ScoringBase):
             return np.empty(0)
         base = self.first.predict(data, threads)
         votes = np.stack([voter.predict(data, threads) for voter in self.voters])
-        from firstpage.evaluation.aggregation.aggregation import (
-            aggregate,
-        )  # other models do not need it
-        from firstpage.evaluation.aggregation.ballots import Ballots
-        from firstpage.evaluation.aggregation.methods import SupervisedKemeny
+        from firstpage.evaluation.aggregation import (
+            Ballots,
+            SupervisedKemeny,
+            aggregate,  # other models do not need it
+        )
 
         ballots = Ballots.from_scores(votes, data.offsets, base, depth=self.depth)
         method = SupervisedKemeny(credit=self.credit, k_agg=self.k_agg)

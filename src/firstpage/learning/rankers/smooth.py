@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.registry import check_number, parameter_names
-from firstpage.data.truth import Truth
+from firstpage.core import DataError, FirstpageWarning, check_number, parameter_names
+from firstpage.core.engine import single_threaded_blas
+from firstpage.data import Truth
+from firstpage.learning.losses.base import FunctionLoss, Loss
 from firstpage.learning.losses.focused import Scaled, focused_net
 from firstpage.learning.losses.listwise import (
     Cosine,
@@ -19,7 +19,6 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from firstpage.learning.losses.loss import FunctionLoss, Loss
 from firstpage.learning.losses.pairs import VotedLogistic
 from firstpage.learning.losses.pairwise import PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy

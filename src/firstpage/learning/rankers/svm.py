@@ -8,12 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats
+from firstpage.core import DataError, FirstpageWarning, Floats, check_number
+from firstpage.core.engine import single_threaded_blas
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.focused import focused_svm
-from firstpage.learning.losses.loss import Loss
 from firstpage.learning.losses.pairs import VotedHinge
 from firstpage.learning.losses.pairwise import PairwiseHinge
 from firstpage.learning.losses.structural import (
@@ -22,10 +20,10 @@ from firstpage.learning.losses.structural import (
     Search,
     StructuralHinge,
 )
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.composed import Composed, check_no_k
 from firstpage.learning.rankers.fit.fit import fit_scorer
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
 from firstpage.learning.scorers.registry import scorer as scorer_of
 from firstpage.learning.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure

@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number, parse_call
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.evaluation.aggregation.weights import normalize_weights
-from firstpage.evaluation.measures.evaluate import evaluate
+from firstpage.core import DataError, Floats, check_number, parse_call
+from firstpage.data import Dataset
+from firstpage.evaluation.aggregation import normalize_weights
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
 from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.methods import create_ranker
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.scorings import Cascade, Stage
 
 MAX_CANDIDATES = 10_000  # per query
@@ -87,9 +85,9 @@ class TopRank(Ranker):
     k_agg: int | None = None
 
     def _check_parameters(self) -> None:
-        from firstpage.evaluation.aggregation.methods import (
-            SupervisedKemeny,
-        )  # other rankers do not need it
+        from firstpage.evaluation.aggregation import (
+            SupervisedKemeny,  # other rankers do not need it
+        )
 
         super()._check_parameters()
         check_number(self, "depth", 1, integer=True)

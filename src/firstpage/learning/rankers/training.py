@@ -11,16 +11,11 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from firstpage.core.engine.engine import Engine
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.registry import lookup
-from firstpage.core.types import Floats, Ints
-from firstpage.data.categories import as_positions
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import RowPairs
-from firstpage.data.shards.shards import LOAD_SHARDS, Shards
-from firstpage.data.transforms import TRANSFORMS, Impute, Per, Transform
-from firstpage.data.truth import Truth
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints, lookup
+from firstpage.core.engine import Engine
+from firstpage.data import TRANSFORMS, Dataset, Impute, Per, Transform, Truth, as_positions
+from firstpage.data.preferences import RowPairs
+from firstpage.data.shards import LOAD_SHARDS, Shards
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.learning.rankers.fit.checks import (
     check_categories,

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Bools, Floats, Ints
+from firstpage.core import Array, Bools, DataError, Floats, Ints
 
 Node = tuple[int, float, int, int, float]
 """(feature, threshold, left, right, value); the feature of a leaf is -1."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh")
 Tensor: TypeAlias = Any

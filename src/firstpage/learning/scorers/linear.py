@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
+from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels import scoring as kernel
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.data import offsets_from_lengths
 from firstpage.learning.scorers.scorer import (
     Contributions,
     Importances,
@@ -20,7 +19,7 @@ from firstpage.learning.scorers.scorer import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 MAX_COVARIANCE_FEATURES = 2000  # above which only a diagonal preconditioner is estimated
 RIDGE = 1e-3  # fraction of the mean variance that is added to every direction before inversion

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from firstpage.core.registry import check_number
-from firstpage.core.types import Ints
+from firstpage.core import Ints, check_number
 from firstpage.learning.scorers.network import BoundNetwork, Network
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.registry import ParameterError, check_number, lookup
-from firstpage.core.types import BoundKernel, Floats, Ints
+from firstpage.core import (
+    BoundKernel,
+    DataError,
+    Floats,
+    Ints,
+    ParameterError,
+    check_number,
+    lookup,
+    missing_dependency,
+)
 from firstpage.learning.scorers.forward import ACTIVATIONS, Architecture
 from firstpage.learning.scorers.network_scoring import (
     INPUTS,
@@ -24,7 +31,7 @@ from firstpage.learning.scorers.network_scoring import (
 from firstpage.learning.scorers.scorer import Slices
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
     from firstpage.learning.scorers.torch_operations import TorchOperations
 
 NORMS = ("layer",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, Floats, Ints
 from firstpage.learning.scorers.forward import Architecture, NumpyOperations
 
 MAX_CELLS = 1 << 22  # derivatives by attention weights that are computed at a time

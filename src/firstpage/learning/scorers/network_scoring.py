@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.engine.threads import limited_blas, resolve
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.transforms import check_scale
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.engine import limited_blas, resolve
+from firstpage.data import check_scale
 from firstpage.learning.scorers.forward import ACTIVATIONS, Architecture, NumpyOperations
 from firstpage.learning.scorers.network_gradient import score_gradients
 from firstpage.learning.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 INPUTS = ("standardize", "log1p", "log1p+standardize", "none")
 CHUNK_VALUES = 1 << 22  # of a layer, computed at a time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from firstpage.core.registry import ParameterError, Registry
+from firstpage.core import ParameterError, Registry
 from firstpage.learning.scorers.linear import Linear, LinearScoring
 from firstpage.learning.scorers.mlp import MLP
 from firstpage.learning.scorers.network import Network

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from firstpage.core.types import Array, BoundKernel, Floats, Ints
+from firstpage.core import Array, BoundKernel, Floats, Ints
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
-    from firstpage.data.transforms import Transform
+    from firstpage.data import Features, Transform
     from firstpage.learning.scorers.forest import Forest
     from firstpage.learning.scorers.network_scoring import NetworkScoring
 

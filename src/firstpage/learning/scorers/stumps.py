@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.scoring import step_scores
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.kernels import step_scores
 from firstpage.learning.scorers.forest import Forest, Node, Tree
 from firstpage.learning.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 CHUNK_ROWS = 1 << 14  # rows of sparse features that are made dense at a time
 

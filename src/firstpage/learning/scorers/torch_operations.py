@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from firstpage.core.types import Ints
+from firstpage.core import Ints
 
 if TYPE_CHECKING:
     from torch import Tensor

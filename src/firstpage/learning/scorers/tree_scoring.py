@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from firstpage.core.engine.threads import limited_openmp, resolve
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints, missing_dependency
+from firstpage.core.engine import limited_openmp, resolve
 from firstpage.learning.scorers.forest import Forest, lightgbm_forest, xgboost_forest
 from firstpage.learning.scorers.scorer import (
     Contributions,
@@ -25,7 +24,7 @@ from firstpage.learning.scorers.scorer import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 Untyped: TypeAlias = Any
 """A module, booster, dataset or parameter of LightGBM or XGBoost, which are optional."""

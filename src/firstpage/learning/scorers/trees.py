@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
-from firstpage.core.types import Array, Floats
+from firstpage.core import Array, DataError, Floats, check_number
 from firstpage.learning.scorers.tree_scoring import (
     TreesScoring,
     Untyped,
@@ -22,7 +20,7 @@ from firstpage.learning.scorers.tree_scoring import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 ScoreDerivatives = Callable[[Floats], tuple[Floats, Floats]]
 """Scores of all training documents -> gradient and curvature of the loss by each score."""

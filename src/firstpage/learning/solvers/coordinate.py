@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from firstpage.core.engine.threads import Lanes, resolve
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.losses.breakpoints import measure_breakpoints
-from firstpage.core.types import Floats, Ints
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import Measure, rank_lists
+from firstpage.core import DataError, Floats, Ints
+from firstpage.core.engine import Lanes, resolve
+from firstpage.core.kernels.losses import measure_breakpoints
+from firstpage.data import Truth, offsets_from_lengths
+from firstpage.evaluation.measures import Measure, rank_lists
 from firstpage.learning.losses.measure_forms import DEFAULT, has_form, measure_form
 from firstpage.learning.solvers.objective import query_ranges
 from firstpage.learning.solvers.solver import (
@@ -27,7 +25,7 @@ from firstpage.learning.solvers.solver import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 BLOCK_PAIRS = 1 << 16  # crossings of a block of queries, which one thread computes
 MAX_PAIRS = 1 << 26  # of which all threads together have workspaces

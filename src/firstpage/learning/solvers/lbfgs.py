@@ -13,8 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats
+from firstpage.core import Floats, check_number
 from firstpage.learning.solvers.solver import (
     FRESH_START,
     Objective,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 CHUNK_ROWS = 1 << 14  # multiplied at a time
 overflowing = np.errstate(over="ignore", invalid="ignore")  # the solution is NaN

@@ -12,11 +12,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from firstpage.core.engine.threads import Lanes, resolve
-from firstpage.core.types import BoundKernel, Floats, Ints
-from firstpage.data.truth import Truth
+from firstpage.core import BoundKernel, Floats, Ints
+from firstpage.core.engine import Lanes, resolve
+from firstpage.data import Truth
+from firstpage.learning.losses.base import Loss, safe_inverse
 from firstpage.learning.losses.levels import query_sums
-from firstpage.learning.losses.loss import Loss, safe_inverse
 from firstpage.learning.scorers.linear import float64_gradient
 from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.solvers.score_space import ScoreSpace, bind_weighting, loss_error_bound

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from firstpage.core.registry import ParameterError, Registry
-from firstpage.learning.losses.loss import IncompatibleComponents, Loss
+from firstpage.core import ParameterError, Registry
+from firstpage.learning.losses.base import IncompatibleComponents, Loss
 from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.solvers.cutting_plane.n_slack import NSlack
 from firstpage.learning.solvers.cutting_plane.one_slack import CuttingPlane

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from firstpage.core.engine.threads import Lanes
-from firstpage.core.types import BoundKernel, Floats, Ints
-from firstpage.learning.losses.loss import LossTarget
+from firstpage.core import BoundKernel, Floats, Ints
+from firstpage.core.engine import Lanes
+from firstpage.learning.losses.base import LossTarget
 from firstpage.learning.solvers.solver import Objective, SolverResult
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from firstpage.core.engine.engine import ShardJob
-from firstpage.core.types import Array, Floats
-from firstpage.data.concat import concat_features
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.core import Array, Floats
+from firstpage.core.engine import ShardJob
+from firstpage.data import concat_features, offsets_from_lengths
 from firstpage.learning.scorers.linear import MAX_COVARIANCE_FEATURES, BoundLinear, inverse_scales
 from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.solvers.objective import SAMPLE_RANGES, SAMPLE_ROWS, BlockObjective

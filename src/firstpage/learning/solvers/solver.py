@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 
 ProgressCallback = Callable[[int, float, Floats], bool]
 """(iteration, value of the objective, parameters) -> whether to stop."""

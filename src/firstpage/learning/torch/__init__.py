@@ -12,6 +12,6 @@ PyTorch is imported when a name of this package is first used.  The names are li
 `__init__.pyi`.
 """
 
-from firstpage.core.lazy import lazy_namespace
+from firstpage.core import lazy_namespace
 
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

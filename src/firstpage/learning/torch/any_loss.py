@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.data.truth import Truth
+from firstpage.core import DataError, FirstpageWarning
+from firstpage.data import Truth
+from firstpage.learning.losses.base import FunctionLoss, Loss
 from firstpage.learning.losses.finite_differences import with_different_labels
-from firstpage.learning.losses.loss import FunctionLoss, Loss
 from firstpage.learning.losses.registry import loss as read_loss
 from firstpage.learning.torch import host
 from firstpage.learning.torch.host import FlatLists, ValueGrad

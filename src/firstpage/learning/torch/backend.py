@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from firstpage.core.errors import missing_dependency
+from firstpage.core import missing_dependency
 
 try:
     import torch
 except ImportError as error:
-    raise missing_dependency("torch", "torch", "firstpage.learning.torch") from error
+    raise missing_dependency("torch", "torch", "fp.torch") from error
 
 __all__ = ["torch"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.learning.torch.backend import torch
 
 if TYPE_CHECKING:

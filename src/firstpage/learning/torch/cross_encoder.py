@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
+from firstpage.core import DataError, check_number
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.ranking_loss import RankingLoss
 
@@ -86,7 +85,7 @@ class CrossEncoderLoss(torch.nn.Module):
         super().__init__()
         if not isinstance(loss, RankingLoss):
             raise DataError(
-                f"loss must be a loss of firstpage.learning.torch, such as ListMLELoss(); got {loss!r}."
+                f"loss must be a loss of fp.torch, such as ListMLELoss(); got {loss!r}."
             )
         if loss.reduction == "none":
             raise DataError("a trainer needs one number: choose reduction='mean' or 'sum'.")

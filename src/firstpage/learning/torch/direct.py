@@ -1,6 +1,6 @@
 """Formulas of losses that optimize a measure: LambdaLoss and PL-Rank.
 
-They equal those of `firstpage.learning.losses.lambdaloss` and `firstpage.learning.losses.plrank` for measures that
+They equal those of `learning.losses.lambdaloss` and `learning.losses.plrank` for measures that
 add gains times discounts: NDCG, DCG, P, Recall and RBP.  Other measures have no formula here.
 """
 
@@ -9,12 +9,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from firstpage.core.errors import MeasureError
-from firstpage.evaluation.measures.binary import RBP, P, Recall
-from firstpage.evaluation.measures.graded import DCG, ERR, NDCG
-from firstpage.evaluation.measures.measure import Measure, kernel_cutoff
-from firstpage.evaluation.measures.registry import MeasureLike
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import MeasureError
+from firstpage.evaluation.measures import (
+    DCG,
+    ERR,
+    NDCG,
+    RBP,
+    Measure,
+    MeasureLike,
+    P,
+    Recall,
+    kernel_cutoff,
+)
+from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.measure_forms import DEFAULT, check_supported
 from firstpage.learning.torch import device
 from firstpage.learning.torch.backend import torch

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from firstpage.core import Floats, Ints
 from firstpage.core.kernels.losses import label_batches as kernel
-from firstpage.core.types import Floats, Ints
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss, LossTarget
+from firstpage.data import Ids, Truth
+from firstpage.learning.losses.base import Loss, LossTarget
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import FlatOffsets, result_type
 

@@ -1,7 +1,7 @@
 """Labels as losses read them: levels of equal label, and the probability to be in the top k.
 
 Where a level crosses rank k, each of its documents is in the top k with the same probability.  That
-is the mean over all ways to break the tie, as in `firstpage.learning.losses.levels`.  Padding has the label
+is the mean over all ways to break the tie, as in `learning.losses.levels`.  Padding has the label
 -inf.
 """
 

@@ -1,6 +1,6 @@
 """Formulas of listwise losses: values per list, and gradients by the scores.
 
-They equal those of `firstpage.learning.losses.listwise`.  Every formula returns values of shape (lists,) and
+They equal those of `learning.losses.listwise`.  Every formula returns values of shape (lists,) and
 gradients of shape (lists, documents).
 """
 

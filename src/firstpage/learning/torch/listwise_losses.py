@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.registry import check_number
+from firstpage.core import check_number
 from firstpage.learning.losses.listwise import (
     Cosine,
     PlackettLuce,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from firstpage.core.registry import check_number
+from firstpage.core import check_number
 from firstpage.learning.losses.lambdaloss import LambdaLoss as CPULambdaLoss
 from firstpage.learning.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.learning.torch import direct, host

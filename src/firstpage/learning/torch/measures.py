@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from firstpage.core.errors import DataError, MeasureError
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.inputs import ALL_JUDGED
-from firstpage.evaluation.measures.measure import Convention, rank_lists, resolve_convention
-from firstpage.evaluation.measures.registry import MeasureLike
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import DataError, MeasureError
+from firstpage.data import Ids, Truth
+from firstpage.evaluation.measures import (
+    ALL_JUDGED,
+    Convention,
+    MeasureLike,
+    rank_lists,
+    resolve_convention,
+)
+from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import read_batch
 from firstpage.learning.torch.direct import check_known_maximum

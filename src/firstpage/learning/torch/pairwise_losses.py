@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
+from firstpage.core import DataError, check_number
 from firstpage.learning.losses.focused import focused_net
 from firstpage.learning.losses.pairwise import PairwiseLogistic
 from firstpage.learning.torch import focused

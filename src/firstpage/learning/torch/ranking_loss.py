@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import DataError, check_number
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.torch import device, host
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.cheng2014 import training
 from firstpage.papers.cheng2014.training import (
     COSTS,

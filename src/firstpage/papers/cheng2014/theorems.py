@@ -17,11 +17,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from firstpage.core.types import Array, Floats
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.pairwise import PairwiseHinge
-from firstpage.learning.rankers.svm import RankSVM
-from firstpage.learning.solvers.cutting_plane.one_slack import CuttingPlane, Planes
+from firstpage.core import Array, Floats
+from firstpage.data import Truth
+from firstpage.learning.losses import PairwiseHinge
+from firstpage.learning.rankers import RankSVM
+from firstpage.learning.solvers import CuttingPlane, Planes
 from firstpage.papers.theory.checks import Check, Evidence
 
 LOSS = PairwiseHinge(average=True)

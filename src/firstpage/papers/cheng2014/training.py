@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import FirstpageWarning
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.folds import Fold
-from firstpage.evaluation.aggregation.aggregation import aggregate
-from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.evaluation.aggregation.methods import Credit, SupervisedKemeny
-from firstpage.evaluation.aggregation.weights import supervised_weights
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.learning.rankers.methods import create_ranker
-from firstpage.learning.rankers.selection.tuning import tune
+from firstpage.core import FirstpageWarning, Floats
+from firstpage.data import Dataset, Fold
+from firstpage.evaluation.aggregation import (
+    Ballots,
+    Credit,
+    SupervisedKemeny,
+    aggregate,
+    supervised_weights,
+)
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers import create_ranker, tune
 from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.study import Row
 

@@ -21,14 +21,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.synthetic import Synthetic
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.learning.rankers.methods import create_ranker
-from firstpage.learning.rankers.ranker import Ranker
-from firstpage.learning.rankers.selection.tuning import tune
+from firstpage.core import Floats
+from firstpage.data import Dataset, Synthetic, Truth
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers import Ranker, create_ranker, tune
 from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows
 from firstpage.papers.study.study import Row
 

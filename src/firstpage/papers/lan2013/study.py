@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from firstpage.core.types import Floats
-from firstpage.learning.solvers.descent import RATES
+from firstpage.core import Floats
+from firstpage.learning.solvers import RATES
 from firstpage.papers.lan2013 import lists
 from firstpage.papers.lan2013.lists import FULL, MEASURES, Depth
 from firstpage.papers.study import letor_protocol

@@ -9,11 +9,15 @@ from itertools import permutations
 
 import numpy as np
 
-from firstpage.core.types import Array, Bools, Floats
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.listwise import PlackettLuce
-from firstpage.learning.losses.loss import Loss
-from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
+from firstpage.core import Array, Bools, Floats
+from firstpage.data import Truth
+from firstpage.learning.losses import (
+    Loss,
+    PairwiseExponential,
+    PairwiseHinge,
+    PairwiseLogistic,
+    PlackettLuce,
+)
 from firstpage.papers.theory.checks import Check, CheckFunction, Evidence, Kind
 
 MAX_DOCUMENTS = 8

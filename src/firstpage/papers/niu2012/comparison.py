@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.niu2012 import learned, printed
 from firstpage.papers.niu2012.learned import (
     ALL_BETAS,

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.learning.rankers.boosted import FocusedBoost
-from firstpage.learning.solvers.boosting.boosting import (
+from firstpage.core import Floats
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers import FocusedBoost
+from firstpage.learning.solvers import (
     ROUNDING_EPS,
     BoostingState,
     InMemoryBoostingState,

@@ -18,25 +18,30 @@ from statistics import median
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.formats.row_reader import NO_LIMITS, read_csv_rows
-from firstpage.labeling.planning.assignment import make_assignment
-from firstpage.labeling.planning.tasks import Assignment
-from firstpage.labeling.simulation.simulate import Responder, run_strategy
-from firstpage.labeling.simulation.votes import Votes, read_votes
-from firstpage.labeling.statistics.agreement import (
+from firstpage.core import DataError, Floats
+from firstpage.data.formats import NO_LIMITS, read_csv_rows
+from firstpage.labeling import (
+    SECONDS_PER_JUDGMENT,
     Agreement,
+    Answer,
+    Assignment,
+    Compare,
+    Grade,
+    Labels,
+    Question,
+    Responder,
+    TopKTask,
+    Votes,
     by_query,
     compare_methods,
+    make_assignment,
+    read_votes,
     result_overlaps,
+    run_strategy,
+    strategy,
+    top_labels,
     total,
 )
-from firstpage.labeling.statistics.effort import SECONDS_PER_JUDGMENT
-from firstpage.labeling.statistics.records import Labels
-from firstpage.labeling.statistics.relations import top_labels
-from firstpage.labeling.strategies.registry import strategy
-from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, Question, TopKTask
 from firstpage.papers.niu2012.printed import SIGNS
 from firstpage.papers.study.letor_protocol import draw_seed
 from firstpage.papers.study.study import Row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.labeling.statistics.agreement import Agreement, compare_methods
+from firstpage.core import Floats
+from firstpage.labeling import Agreement, compare_methods
 from firstpage.papers.niu2012 import labeling, printed
 from firstpage.papers.niu2012.labeling import DOCUMENTS, DOUBLE_JUDGED, VOTES_DATA, Crowd, K
 from firstpage.papers.niu2012.printed import EFFORT

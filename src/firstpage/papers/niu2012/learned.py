@@ -21,20 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.folds import read_folds
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.data.joins import intersect
-from firstpage.data.synthetic import Synthetic
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.labeling.statistics.relations import top_labels
-from firstpage.learning.rankers.ranker import Ranker
-from firstpage.learning.rankers.registry import ranker
-from firstpage.learning.rankers.selection.tuning import tune
-from firstpage.learning.solvers.descent import RATES
+from firstpage.core import DataError, Floats
+from firstpage.data import Dataset, Ids, Synthetic, intersect, offsets_from_lengths, read_folds
+from firstpage.evaluation.measures import evaluate
+from firstpage.labeling import top_labels
+from firstpage.learning.rankers import Ranker, ranker, tune
+from firstpage.learning.solvers import RATES
 from firstpage.papers.niu2012.labeling import FOLDS, Crowd, K, assignment, label_query
 from firstpage.papers.niu2012.printed import CUTS, GRADED, TOP_K
 from firstpage.papers.study.letor_protocol import draw_seed, load_fold, measure_rows

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 
 METHODS = (
     "SVM-MAP", "RankSVM", "FocusedSVM", "AdaRank", "RankBoost", "FocusedBoost", "ListNet",

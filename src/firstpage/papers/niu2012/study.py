@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.niu2012 import comparison, edges
 from firstpage.papers.niu2012.comparison import FAMILIES, letor_experiments, study_experiments
 from firstpage.papers.niu2012.labeling_tables import (

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.evaluation.comparison.significance import t_tails
+from firstpage.core import Floats
+from firstpage.evaluation.comparison import t_tails
 from firstpage.papers.study.study import Claim, ClaimVerdict
 
 ALPHA = 0.05  # significance level

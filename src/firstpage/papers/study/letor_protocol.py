@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.data.folds import Fold, read_folds
-from firstpage.learning.rankers.ranker import Ranker
-from firstpage.learning.rankers.selection.cross_validation import cross_validate
+from firstpage.core import DataError
+from firstpage.data import Fold, read_folds
+from firstpage.learning.rankers import Ranker, cross_validate
 from firstpage.papers.study.study import Experiment, Row
 
 FOLDS = (1, 2, 3, 4, 5)
 # What computes the numbers of trained rankers, besides the modules of the study itself.
 MODULES = (
-    "firstpage.papers.study.letor_protocol", "firstpage.learning.rankers", "firstpage.learning.losses",
-    "firstpage.learning.solvers", "firstpage.learning.scorers", "firstpage.evaluation.measures", "firstpage.core.kernels",
-    "firstpage.data",
+    "firstpage.papers.study.letor_protocol", "firstpage.learning.rankers",
+    "firstpage.learning.losses", "firstpage.learning.solvers", "firstpage.learning.scorers",
+    "firstpage.evaluation.measures", "firstpage.core.kernels", "firstpage.data",
 )  # fmt: skip
 
 

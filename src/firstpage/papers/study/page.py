@@ -13,9 +13,8 @@ from html import escape
 from typing import Any
 
 from firstpage import __version__
-from firstpage.core.charts import curves, intervals
-from firstpage.core.table import Table
-from firstpage.interop.report.page import anchor, figure, page, paragraph
+from firstpage.core import Table, curves, intervals
+from firstpage.interop.report import anchor, figure, page, paragraph
 from firstpage.papers.study.run import Reproduction, code_digest, library_versions
 from firstpage.papers.study.study import (
     Cell,

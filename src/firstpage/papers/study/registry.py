@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from firstpage.core.registry import lookup
+from firstpage.core import lookup
 from firstpage.papers.study.study import PaperEntry, PaperStudy
 
 FOLDS = "Fold1 to Fold5, each with train.txt, vali.txt, test.txt"

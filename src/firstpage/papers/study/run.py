@@ -33,11 +33,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageError, FirstpageWarning
-from firstpage.core.folders import atomic_replace, cache_folder
-from firstpage.core.registry import ParameterError
-from firstpage.core.types import Progress
-from firstpage.data.io.json_files import json_digest
+from firstpage.core import (
+    DataError,
+    FirstpageError,
+    FirstpageWarning,
+    ParameterError,
+    Progress,
+    atomic_replace,
+    cache_folder,
+)
+from firstpage.data.io import json_digest
 from firstpage.papers.study.registry import (
     DATASETS,
     data_folder,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 
 Row = dict[str, Any]  # labels, "value", and optionally "queries"
 VALUE_KEYS = ("value", "queries")  # all other keys of a row are labels

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from firstpage.core.types import Array, Floats
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import Array, Floats
+from firstpage.learning.losses import Loss
 from firstpage.papers.theory.sensitivity import Sensitivity, find_kink, order_sensitive
 from firstpage.papers.theory.spaces import (
     Order,

@@ -10,11 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import ParameterError
-from firstpage.core.table import Table
-from firstpage.core.types import Progress
-from firstpage.interop.report.page import page, paragraph
+from firstpage.core import DataError, ParameterError, Progress, Table
+from firstpage.interop.report import page, paragraph
 from firstpage.papers.cheng2014.theorems import CHECKS as CHENG2014
 from firstpage.papers.lan2013.theorems import CHECKS as LAN2013
 from firstpage.papers.theory.checks import PAPERS, Check, CheckResult

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Array, Bools, Floats
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import Array, Bools, Floats
+from firstpage.learning.losses import Loss
 from firstpage.papers.theory.spaces import (
     Phi,
     Surrogate,

@@ -14,13 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import canonical_name, parameter_names, parse_call
-from firstpage.core.types import Array, Bools, Floats, Ints
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.focused import Focused, TopList
-from firstpage.learning.losses.loss import Loss
-from firstpage.learning.losses.registry import loss as loss_by_name
+from firstpage.core import (
+    Array,
+    Bools,
+    DataError,
+    Floats,
+    Ints,
+    canonical_name,
+    parameter_names,
+    parse_call,
+)
+from firstpage.data import Truth
+from firstpage.learning.losses import Focused, Loss, TopList
+from firstpage.learning.losses import loss as loss_by_name
 
 MAX_OBJECTS = 6  # 720 orders
 Pair = tuple[int, int]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater, reaches, within
 from firstpage.papers.study.letor_protocol import FOLDS, MODULES, fold_experiments
 from firstpage.papers.study.study import (

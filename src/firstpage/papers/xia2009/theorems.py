@@ -13,17 +13,19 @@ from itertools import permutations
 import numpy as np
 from scipy.optimize import brentq
 
-from firstpage.core.types import Floats
-from firstpage.learning.losses.focused import focused_net
-from firstpage.learning.losses.listwise import (
+from firstpage.core import Floats
+from firstpage.learning.losses import (
     Cosine,
+    Loss,
+    PairwiseExponential,
+    PairwiseHinge,
+    PairwiseLogistic,
+    PermutationCrossEntropy,
     PlackettLuce,
     SoftmaxCrossEntropy,
     SquaredError,
+    focused_net,
 )
-from firstpage.learning.losses.loss import Loss
-from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
-from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.papers.theory.checks import Check, CheckFunction, Evidence
 from firstpage.papers.theory.consistency import (
     RiskMinimum,

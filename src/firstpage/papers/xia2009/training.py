@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.data.synthetic import Synthetic
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.learning.rankers.methods import create_ranker
+from firstpage.data import Synthetic
+from firstpage.evaluation.measures import evaluate
+from firstpage.learning.rankers import create_ranker
 from firstpage.papers.study.letor_protocol import (
     draw_seed,
     evaluate_on_fold,

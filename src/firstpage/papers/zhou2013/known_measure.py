@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.study.claims import all_hold, at_least, below, greater, no_greater, within
 from firstpage.papers.study.study import (
     Cells,

@@ -16,12 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.types import Array, Bools, Floats, Ints
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility
-from firstpage.evaluation.dcglearn.active import Strategy, choose
-from firstpage.evaluation.dcglearn.learn import DCGLearn
-from firstpage.evaluation.dcglearn.simulation import zhou_simulator
+from firstpage.core import Array, Bools, Floats, Ints
+from firstpage.data.preferences import Preferences, Utility
+from firstpage.evaluation.dcglearn import DCGLearn, Strategy, choose, zhou_simulator
 from firstpage.papers.study.study import Row
 from firstpage.papers.zhou2013 import simulations
 

@@ -17,28 +17,26 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats
-from firstpage.data.formats.letor import read_letor
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility
-from firstpage.evaluation.dcglearn.learn import DCGLearn
-from firstpage.evaluation.dcglearn.pairs import encode
-from firstpage.evaluation.dcglearn.simulation import (
+from firstpage.core import Array, DataError, Floats
+from firstpage.data.formats import read_letor
+from firstpage.data.preferences import Preferences, Utility
+from firstpage.evaluation.dcglearn import (
     DIFFERENCE_TOLERANCE,
     GRADES,
     OTHER_LIST,
     TEST_PAIRS,
     VALID_PAIRS,
+    DCGLearn,
     PreferenceSimulator,
+    differences,
+    encode,
     fit_learner,
     randomize_grades,
     reverse_pairs,
+    similarity,
     utility_accuracy,
     zhou_simulator,
 )
-from firstpage.evaluation.dcglearn.validation import differences
-from firstpage.evaluation.dcglearn.weights import similarity
 from firstpage.papers.study.study import Row
 
 BINNED_PAIRS = 40_000  # enough test pairs for bins of their difference

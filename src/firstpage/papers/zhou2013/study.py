@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.papers.study.claims import all_hold, greater, no_greater, within
 from firstpage.papers.study.study import (
     Cells,
@@ -467,6 +467,7 @@ ZHOU2013 = PaperStudy(
     {entry.name: entry for entry in ENTRIES},
     (  # without the modules of claims, which may change without a new computation
         "firstpage.papers.zhou2013.simulations", "firstpage.papers.zhou2013.news",
-        "firstpage.evaluation.dcglearn", "firstpage.core.kernels.losses.preferences", "firstpage.data.preferences",
+        "firstpage.evaluation.dcglearn", "firstpage.core.kernels.losses.preferences",
+        "firstpage.data.preferences",
     ),
 )  # fmt: skip

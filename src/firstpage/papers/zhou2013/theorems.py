@@ -6,9 +6,9 @@ from itertools import permutations
 
 import numpy as np
 
-from firstpage.core.types import Floats
-from firstpage.data.preferences.utility import Utility
-from firstpage.evaluation.dcglearn.measure_coherence import list_agreement, list_values
+from firstpage.core import Floats
+from firstpage.data.preferences import Utility
+from firstpage.evaluation.dcglearn import list_agreement, list_values
 from firstpage.papers.theory.checks import Check, Evidence
 
 

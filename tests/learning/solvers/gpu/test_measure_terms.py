@@ -11,8 +11,8 @@ import pytest
 import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.lambdaloss import LambdaLoss
-from firstpage.learning.losses.loss import Loss
 from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.scorers.linear import Linear
 from firstpage.learning.scorers.mlp import MLP

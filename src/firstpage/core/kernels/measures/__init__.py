@@ -1,1 +1,5 @@
 """Kernels of measures per query, of resampling over queries, and of ties."""
+
+from firstpage.core.lazy import lazy_namespace
+
+__getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -1,8 +1,8 @@
 """Measures of trec_eval and NTCIR that read precision, gain or inferred precision along a list.
 
 `labels`, `tie_sizes` and `offsets` are those of ranked lists, `ties` and `ends` those of
-`firstpage.core.kernels.measures.binary`.  Values are exact expectations over the orders of ties, except
-where a docstring says otherwise.
+`kernels.measures.binary`.  Values are exact expectations over the orders of ties, except where a
+docstring says otherwise.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.evaluation.dcglearn.certificates.problem import SumOfRatios
 
 Limits = tuple[Floats, Floats]  # lower, upper

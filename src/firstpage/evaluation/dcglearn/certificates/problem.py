@@ -21,9 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from firstpage.core.errors import MeasureError
-from firstpage.core.types import Floats
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import Floats, MeasureError
+from firstpage.data.preferences import Utility
 from firstpage.evaluation.dcglearn.system_rankings import (
     BoundDCG,
     SystemRankings,

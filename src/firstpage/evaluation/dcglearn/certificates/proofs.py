@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.evaluation.dcglearn.certificates.bounds import Box, LowerBound, lower_bound
 from firstpage.evaluation.dcglearn.certificates.problem import (
     ROUNDING_EPS,

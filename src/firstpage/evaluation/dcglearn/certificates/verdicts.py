@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.engine.threads import single_threaded_blas
-from firstpage.core.errors import DataError, MeasureError
-from firstpage.core.types import Floats, Progress
-from firstpage.data.preferences.utility import Utility
+from firstpage.core import DataError, Floats, MeasureError, Progress
+from firstpage.core.engine import single_threaded_blas
+from firstpage.data.preferences import Utility
 from firstpage.evaluation.dcglearn.certificates import proofs
 from firstpage.evaluation.dcglearn.certificates.problem import SystemContrast, Vary, contrast
 from firstpage.evaluation.dcglearn.certificates.proofs import MAX_BOXES, Point, Radius, State
 from firstpage.evaluation.dcglearn.measure_coherence import signs
 from firstpage.evaluation.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
-from firstpage.evaluation.measures.measure import Convention, resolve_convention
+from firstpage.evaluation.measures.base import Convention, resolve_convention
 
 MAX_NDCG_POSITIONS = 200  # for which bounds are computed quickly
 

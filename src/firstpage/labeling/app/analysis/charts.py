@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select
 
+from firstpage.core import Floats
 from firstpage.core import charts as draw
-from firstpage.core.types import Floats
 from firstpage.labeling.app.analysis.records import TaskJudgments, records, results, task_judgments
 from firstpage.labeling.app.analysis.truth import QueryTruth
 from firstpage.labeling.app.store.connect import Tx

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.evaluation.dcglearn.active import choose
-from firstpage.evaluation.dcglearn.advisor import MIN_ADAPTIVE_PAIRS
+from firstpage.data.preferences import Preferences
+from firstpage.evaluation.dcglearn import MIN_ADAPTIVE_PAIRS, choose
 from firstpage.labeling.app.analysis.measure import (
     Grades,
     ProjectMeasure,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.analysis.records import TaskJudgments, records, task_judgments
 from firstpage.labeling.app.store import projects, texts
 from firstpage.labeling.app.store.connect import Tx

@@ -14,19 +14,21 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import RowMapping, and_, func, select
 
-from firstpage.core.errors import DataError
-from firstpage.data.preferences.preferences import Preferences
-from firstpage.data.preferences.utility import Utility
-from firstpage.evaluation.dcglearn.advisor import (
+from firstpage.core import DataError
+from firstpage.data.preferences import Preferences, Utility
+from firstpage.evaluation.dcglearn import (
+    DEFAULT_C,
     MIN_ADAPTIVE_PAIRS,
     Advice,
     DCGComparison,
+    DCGLearn,
+    Intervals,
     advice,
     compare_with_dcg,
+    intervals,
+    truncation_notes,
+    unjudged_notes,
 )
-from firstpage.evaluation.dcglearn.confidence import Intervals, intervals
-from firstpage.evaluation.dcglearn.learn import DEFAULT_C, DCGLearn
-from firstpage.evaluation.dcglearn.pairs import truncation_notes, unjudged_notes
 from firstpage.labeling.app.analysis.records import current_judgments
 from firstpage.labeling.app.store import texts
 from firstpage.labeling.app.store.connect import Tx

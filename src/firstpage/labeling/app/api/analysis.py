@@ -14,7 +14,7 @@ from firstpage.labeling.app.analysis.answers import AnswerFilter
 from firstpage.labeling.app.analysis.machines import machine_report
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.exports import make
-from firstpage.labeling.app.exports.notes import notes
+from firstpage.labeling.app.exports.export_notes import notes
 from firstpage.labeling.app.security import Lead, analyst_of, csrf_header, store_of
 from firstpage.labeling.app.store import adjudication as verdicts
 from firstpage.labeling.app.store.connect import Tx, storable

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.admission import AdmissionRoute
 from firstpage.labeling.app.security import Lead, csrf_header, store_of
 from firstpage.labeling.app.store import assigning

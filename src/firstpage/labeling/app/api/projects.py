@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, File, Form, HTTPException, Query, Request, UploadFile
 from pydantic import Field as PydanticField
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.core import DataError
+from firstpage.data.formats import ReadLimits
 from firstpage.labeling.app.admission import AdmissionRoute
-from firstpage.labeling.app.analysis import queries as query_list
+from firstpage.labeling.app.analysis import query_overview as query_list
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.imports import bundle
 from firstpage.labeling.app.imports.pictures import from_uploads

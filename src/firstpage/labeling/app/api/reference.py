@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 
-from firstpage.core.table import Table
-from firstpage.interop.report.page import page, paragraph
+from firstpage.core import Table
+from firstpage.interop.report import page, paragraph
 
 HEAD = ("route", "description", "request fields", "status codes")
 

@@ -1,7 +1,7 @@
 """A short path for changes of a task, the requests on which assessors wait.
 
 FastAPI's general path solves dependencies in several threads, one after another, and authenticates
-twice (`firstpage.labeling.app.admission`).  `TaskRoute` does the same checks in one thread on one database
+twice (`labeling.app.admission`).  `TaskRoute` does the same checks in one thread on one database
 connection.  The declared function stays the endpoint and the source of the API's description.
 
 Few threads answer, and further requests wait for one of them: more threads would only compete for

@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.errors import DataError
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.letor import read_letor
-from firstpage.data.formats.trec import Run
+from firstpage.core import DataError
+from firstpage.data import Dataset
+from firstpage.data.formats import Run, read_letor
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths
 from firstpage.labeling.app.exports.make import check_tool
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.projects import Project
-from firstpage.search.feature_choice import choose_features
-from firstpage.search.features import TextFeatures
-from firstpage.search.index import Index
+from firstpage.search import Index, TextFeatures, choose_features
 
 if TYPE_CHECKING:
-    from firstpage.core.types import Progress
+    from firstpage.core import Progress
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from firstpage.core.errors import DataError
-from firstpage.core.table import csv_line
-from firstpage.data.formats.trec import Qrels
-from firstpage.data.formats.trec_writer import write_qrels
-from firstpage.data.ids import BLANKS
-from firstpage.data.preferences.pair_files import Vote, csv_lines
+from firstpage.core import DataError, csv_line
+from firstpage.data import BLANKS
+from firstpage.data.formats import Qrels, write_qrels
+from firstpage.data.preferences import Vote, csv_lines
 from firstpage.labeling.app.analysis.figures import project_study
 from firstpage.labeling.app.analysis.measure import (
     document_judgments,

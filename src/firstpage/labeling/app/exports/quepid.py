@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firstpage.core.errors import DataError
-from firstpage.core.table import csv_line
+from firstpage.core import DataError, csv_line
 from firstpage.labeling.app.analysis.truth import QueryTruth
 
 COLUMNS = ("query", "docid", "rating")

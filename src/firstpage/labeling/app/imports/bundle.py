@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats import row_reader
-from firstpage.data.formats.row_reader import ByteStream, ReadLimits
+from firstpage.core import DataError
+from firstpage.data.formats import ByteStream, ReadLimits, row_reader
 from firstpage.labeling.app.imports import collection, rows, runs, trec
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.imports.queries import read_queries
@@ -22,7 +21,7 @@ from firstpage.labeling.app.store.scales import DEFAULT_NAMES
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 
 if TYPE_CHECKING:
-    from firstpage.search.index import Index
+    from firstpage.search import Index
 
 MAX_PAUSE = 0.1  # seconds
 MAX_SHELL = 5_000  # characters of a page without text; parsing all long pages would take minutes

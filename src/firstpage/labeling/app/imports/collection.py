@@ -6,14 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import (
-    ByteStream,
-    LocatedRow,
-    ReadLimits,
-    read_file_rows,
-)
-from firstpage.data.io.files import suffix_of
+from firstpage.core import DataError
+from firstpage.data.formats import ByteStream, LocatedRow, ReadLimits, read_file_rows
+from firstpage.data.io import suffix_of
 from firstpage.labeling.app.imports.formats import ROW_FORMATS, format_of, limited_rows
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.imports.rows import (
@@ -25,12 +20,18 @@ from firstpage.labeling.app.imports.rows import (
     document_from,
 )
 from firstpage.labeling.app.store.texts import DocumentRecord
-from firstpage.search.documents import ID_KEYS, TREC_ID_KEYS, read_documents
-from firstpage.search.sources import SUFFIXES, key_among, read_old_lines
-from firstpage.search.trec_text import trec_documents
+from firstpage.search import (
+    ID_KEYS,
+    SUFFIXES,
+    TREC_ID_KEYS,
+    key_among,
+    read_documents,
+    read_old_lines,
+    trec_documents,
+)
 
 if TYPE_CHECKING:
-    from firstpage.search.index import Index
+    from firstpage.search import Index
 
 MAX_TEXT = 1_000_000  # characters of a text of an index; longer ones are cut
 TITLE = "title"  # the text field that is shown as the title

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import (
+from firstpage.core import DataError
+from firstpage.data.formats import (
     ByteStream,
     LocatedRow,
     ReadLimits,
@@ -15,15 +15,15 @@ from firstpage.data.formats.row_reader import (
     read_json_rows,
     read_parquet_rows,
 )
-from firstpage.data.io.files import BOM, suffix_of
-from firstpage.search.npl import npl_records
-from firstpage.search.smart import smart_records
-from firstpage.search.sources import (
+from firstpage.data.io import BOM, suffix_of
+from firstpage.search import (
     FIRST_BYTES,
     PEEK_BYTES,
     SUFFIXES,
     Notes,
+    npl_records,
     read_old_lines,
+    smart_records,
 )
 
 ROW_FORMATS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 MAX_BYTES = 10 << 20
 MAGIC = (

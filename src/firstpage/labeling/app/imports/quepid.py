@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import log, people, projects, tasks, texts, webhooks
 from firstpage.labeling.app.store.connect import Store, Tx
 from firstpage.labeling.app.store.log import Timing

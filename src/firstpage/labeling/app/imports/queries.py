@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import ByteStream, LocatedRow, ReadLimits, read_lines
+from firstpage.core import DataError
+from firstpage.data.formats import ByteStream, LocatedRow, ReadLimits, read_lines
 from firstpage.labeling.app.imports import trec
 from firstpage.labeling.app.imports.formats import format_of, limited_rows
 from firstpage.labeling.app.imports.rows import (
@@ -17,10 +17,9 @@ from firstpage.labeling.app.imports.rows import (
     first_text,
 )
 from firstpage.labeling.app.store.texts import QueryRecord
-from firstpage.search.queries import FORMATS, ID_KEYS
-from firstpage.search.sources import check_choice, key_among
+from firstpage.search import FORMATS, QUERY_ID_KEYS, check_choice, key_among
 
-HEADER = {*ID_KEYS, *QUERY, "text", "title"}  # names in the first line of a table
+HEADER = {*QUERY_ID_KEYS, *QUERY, "text", "title"}  # names in the first line of a table
 
 
 def read_queries(
@@ -107,7 +106,7 @@ def _keys(row: TrackedRow) -> tuple[str | None, tuple[str, ...]]:
     `query` is the id beside a `text` or `title`, and otherwise the text beside another id.
     """
     filled = row.unread  # nothing is read yet
-    id_key = key_among(filled, ID_KEYS)
+    id_key = key_among(filled, QUERY_ID_KEYS)
     if id_key is None:
         return key_among(filled, QUERY), ("text", "title")
     return id_key, ("text", "query", "title")

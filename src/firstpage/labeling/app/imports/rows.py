@@ -20,12 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import LocatedRow
+from firstpage.core import DataError
+from firstpage.data.formats import LocatedRow
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.store.texts import GRADE, IDS, KINDS, DocumentRecord, QueryRecord
 from firstpage.labeling.planning.tasks import format_names
-from firstpage.search.sources import Notes
+from firstpage.search import Notes
 
 QUERY = ("query", "qid", "query_id", "queryid", "topic")
 DOCUMENT = IDS

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firstpage.core.errors import DataError
-from firstpage.data.io.files import suffix_of
+from firstpage.core import DataError
+from firstpage.data.io import suffix_of
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from firstpage.labeling.pooling import fused_scores, pooled_documents
 
 if TYPE_CHECKING:
-    from firstpage.search.index import Index
+    from firstpage.search import Index
 
 Pool = dict[str, dict[str, float | None]]  # query: document: prior
 TextLookup = Callable[[Collection[str]], Mapping[str, DocumentRecord]]

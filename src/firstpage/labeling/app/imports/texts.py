@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.imports.bundle import Bundle
 from firstpage.labeling.app.imports.rows import KnownAnswer
 from firstpage.labeling.app.store import audit, projects, texts

@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterable, Iterator
 from html import unescape
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import (
+from firstpage.core import DataError
+from firstpage.data.formats import (
     MAX_LINE_BYTES,
     ByteStream,
+    Qrels,
     ReadLimits,
+    Run,
     read_lines,
+    read_uploaded_rows,
 )
-from firstpage.data.formats.trec import Qrels, Run, read_uploaded_rows
 from firstpage.labeling.app.imports.rows import ImportNotes, check_identifier, check_text, grade_of
 from firstpage.labeling.app.store.texts import QueryRecord
-from firstpage.search.sources import read_old_lines
+from firstpage.search import read_old_lines
 
 FIELD = re.compile(r"<(num|title|desc|narr)>\s*(.*?)(?=<(?:num|title|desc|narr)>|$)", re.S | re.I)
 LABELS = re.compile(r"^(number|topic|description|narrative)\s*:\s*", re.I)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.analysis import adjudication, answers
 from firstpage.labeling.app.analysis.answers import AnswerFilter
 from firstpage.labeling.app.api.analysis import Wanted

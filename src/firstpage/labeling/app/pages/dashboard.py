@@ -7,14 +7,14 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from firstpage.core.charts import bars, intervals, line
-from firstpage.interop.report.measure import utility_figures
+from firstpage.core import bars, intervals, line
+from firstpage.interop.report import utility_figures
 from firstpage.labeling.app.analysis import charts, figures, truth
 from firstpage.labeling.app.analysis.choosing import choice_report
 from firstpage.labeling.app.analysis.measure import learned_measure
 from firstpage.labeling.app.api.bodies import BeforeId
+from firstpage.labeling.app.exports.export_notes import truth_notes
 from firstpage.labeling.app.exports.make import log_rows
-from firstpage.labeling.app.exports.notes import truth_notes
 from firstpage.labeling.app.pages.rendering import (
     PageRoute,
     query_texts,

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
-from firstpage.core.charts import intervals
+from firstpage.core import intervals
 from firstpage.labeling.app.api.analysis import Margin, show_machines
 from firstpage.labeling.app.pages.rendering import PageRoute, render, sentence, tool_labels
 from firstpage.labeling.app.security import Lead

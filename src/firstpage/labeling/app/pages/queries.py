@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from firstpage.core.errors import DataError
-from firstpage.labeling.app.analysis import queries as query_list
+from firstpage.core import DataError
+from firstpage.labeling.app.analysis import query_overview as query_list
 from firstpage.labeling.app.api.analysis import Part
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.pages.rendering import (

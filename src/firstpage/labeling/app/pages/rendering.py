@@ -16,8 +16,8 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.core.errors import DataError, FirstpageError
-from firstpage.core.http.static_files import CachedStaticFiles
+from firstpage.core import DataError, FirstpageError
+from firstpage.core.http import CachedStaticFiles
 from firstpage.labeling.app.admission import AdmissionRoute
 from firstpage.labeling.app.security import (
     csrf_form,

@@ -12,8 +12,8 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
-from firstpage.core.errors import DataError
-from firstpage.data.formats.row_reader import ReadLimits
+from firstpage.core import DataError
+from firstpage.data.formats import ReadLimits
 from firstpage.labeling.app.imports.bundle import Bundle, File, Sources, read
 from firstpage.labeling.app.imports.pictures import from_uploads
 from firstpage.labeling.app.imports.texts import add

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.core.errors import DataError, FirstpageError
+from firstpage.core import DataError, FirstpageError
 from firstpage.labeling.app import sign_in
 from firstpage.labeling.app.pages.rendering import (
     Form,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import RowMapping, func, select
 from sqlalchemy.exc import IntegrityError
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit, texts
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.options import check_bad

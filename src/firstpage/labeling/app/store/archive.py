@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import ColumnElement, RowMapping, Table, delete, exists, func, or_, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import adjudication, audit, texts
 from firstpage.labeling.app.store import projects as project_rows
 from firstpage.labeling.app.store.connect import Store, Tx

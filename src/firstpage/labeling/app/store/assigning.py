@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import delete, func, select
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit, projects, tasks, texts, webhooks
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import Person

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, delete, select
 
-from firstpage.core.errors import FirstpageError
-from firstpage.core.http.same_site import network_name
+from firstpage.core import FirstpageError
+from firstpage.core.http import network_name
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import fold_login
 from firstpage.labeling.app.store.tables import attempts

@@ -27,9 +27,8 @@ from sqlalchemy import JSON, Boolean, Column, Float, Integer, LargeBinary, Table
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
-from firstpage.core.errors import DataError, location
-from firstpage.core.folders import atomic_replace
-from firstpage.data.io.files import check_readable, open_bytes, suffix_of, write_bytes
+from firstpage.core import DataError, atomic_replace, location
+from firstpage.data.io import check_readable, open_bytes, suffix_of, write_bytes
 from firstpage.labeling.app.store import invitations
 from firstpage.labeling.app.store.connect import PRIVATE, Store, Tx, make_private, present_version
 from firstpage.labeling.app.store.failures import DAMAGED, short

@@ -37,8 +37,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.folders import remove, sync_to_disk
+from firstpage.core import DataError, missing_dependency, remove, sync_to_disk
 from firstpage.labeling.app.store.failures import (
     DAMAGED,
     READ_ONLY_STATE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 
 RESTORE = "restore a backup into a new folder: firstpage label restore BACKUP FOLDER"
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, or_, select, true, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit, logins, people, projects
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import Person

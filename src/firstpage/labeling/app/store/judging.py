@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import assigning, audit, log, projects, tasks, training, webhooks
 from firstpage.labeling.app.store.connect import Store, Tx
 from firstpage.labeling.app.store.log import Timing

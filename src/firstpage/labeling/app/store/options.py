@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store.scales import Scale, Tags
 
 Tool = Literal["pairs", "grades", "lists"]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
 from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.tables import people
+from firstpage.labeling.app.store.tables import adjudications, people, tasks
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -237,6 +237,15 @@ def hasher() -> PasswordHasher:
 @cache
 def _dummy_hash() -> str:
     return hasher().hash("nobody has this password")
+
+
+def judgments_by_others(tx: Tx, logins: Collection[str]) -> int:
+    """Return the number of judgments and verdicts by people with other logins than these."""
+    counts = (
+        select(func.sum(tasks.c.judgments)).join_from(tasks, people),
+        select(func.count()).select_from(adjudications.join(people)),
+    )
+    return sum(tx.value(count.where(people.c.login.not_in(logins))) or 0 for count in counts)
 
 
 def _person(row: Any) -> Person | None:

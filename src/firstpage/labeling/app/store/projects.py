@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.options import Options, Tool, read_options

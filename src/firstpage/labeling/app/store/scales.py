@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 
 DEFAULT_NAMES = ("Bad", "Fair", "Good", "Excellent", "Perfect")
 MAX_GRADES = 10

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from firstpage.core.errors import FirstpageError
+from firstpage.core import FirstpageError
 from firstpage.labeling.app.document_html import DocumentContent, content_of
 from firstpage.labeling.app.store import log, tasks, texts
 from firstpage.labeling.app.store.connect import Tx

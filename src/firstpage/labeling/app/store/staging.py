@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from sqlalchemy import delete, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store.connect import Store, Tx
 from firstpage.labeling.app.store.tables import documents, gold_questions, images, projects, queries
 from firstpage.labeling.app.store.texts import DocumentRecord, add_image, document_row

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import bindparam, delete, func, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.logins import Login, token_hash

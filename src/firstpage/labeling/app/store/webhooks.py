@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import delete, func, select, update
 
-from firstpage.core.errors import DataError
+from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import Person

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
-from firstpage.data.preferences.pairs import RowPairs
+from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.data import Dataset
+from firstpage.data.io import JsonFormat, json_digest, write_json
+from firstpage.data.preferences import RowPairs
 from firstpage.learning.rankers.fit.progress import Record, Step, Watcher, versions
 from firstpage.learning.rankers.fit.training_data import TrainingData
 from firstpage.learning.solvers.solver import (

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.kernels.scoring import zero_if_finite
-from firstpage.core.types import Array, Floats
-from firstpage.data.categories import listed_features
-from firstpage.data.dataset import Dataset
-from firstpage.data.groups import group_rows
-from firstpage.data.identifiers import is_identifier
-from firstpage.data.ids import Ids
-from firstpage.data.joins import match_queries
-from firstpage.data.shards.shards import Shards
+from firstpage.core import Array, DataError, FirstpageWarning, Floats
+from firstpage.core.kernels import zero_if_finite
+from firstpage.data import Dataset, Ids, group_rows, is_identifier, listed_features, match_queries
+from firstpage.data.shards import Shards
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 CHUNK = 1 << 10  # documents per comparison
 MAX_EXACT = 2**53  # beyond it, distinct integers may be equal as floats

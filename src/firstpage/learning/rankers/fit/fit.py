@@ -9,10 +9,9 @@ from typing import cast
 
 import numpy as np
 
-from firstpage.core.engine.threads import resolve, single_threaded_blas
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Floats
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.core.engine import resolve, single_threaded_blas
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.rankers.fit.progress import Watcher
 from firstpage.learning.rankers.fit.request import (
     NO_PREFERENCES,

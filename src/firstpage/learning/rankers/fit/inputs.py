@@ -10,12 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.data.categories import Categories, recoded, warn_of_unknown
-from firstpage.data.columns import ColumnMatch, match_columns
-from firstpage.data.dataset import Dataset
-from firstpage.data.formats.tables import encode_frame
-from firstpage.data.shards.shards import Shards
+from firstpage.core import DataError, FirstpageWarning
+from firstpage.data import Categories, ColumnMatch, Dataset, match_columns, recoded, warn_of_unknown
+from firstpage.data.formats import encode_frame
+from firstpage.data.shards import Shards
 from firstpage.learning.rankers.fit.checks import (
     check_categories,
     check_finite,

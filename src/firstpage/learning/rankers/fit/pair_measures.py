@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.losses.pairs import voted_agreement
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import PairTruth, RowPairs
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.pair_accuracy import NAME
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import DataError, Floats
+from firstpage.core.kernels.losses import voted_agreement
+from firstpage.data import Dataset
+from firstpage.data.preferences import PairTruth, RowPairs
+from firstpage.evaluation.measures import NAME, Measure
+from firstpage.evaluation.measures import measure as parse_measure
+from firstpage.learning.losses.base import safe_inverse
 from firstpage.learning.losses.levels import query_sums
-from firstpage.learning.losses.loss import safe_inverse
 from firstpage.learning.losses.pairs import VotedLogistic
 
 ACCURACY, LOG_LOSS = NAME, "PairLogLoss"

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import PreferencePairs, RowPairs
-from firstpage.data.preferences.preferences import MAX_WEIGHT
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.data import Dataset
+from firstpage.data.preferences import MAX_WEIGHT, PreferencePairs, RowPairs
 
 SHAPE = (
     "pairs must be PreferencePairs (fp.read_pairs), or an array with a row per vote: the row of X "

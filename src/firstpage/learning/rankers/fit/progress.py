@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firstpage import __version__
-from firstpage.core.errors import DataError
-from firstpage.core.packages import version_of
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import RowPairs
-from firstpage.evaluation.measures.measure import rank_lists, resolve_convention
+from firstpage.core import DataError, Floats, version_of
+from firstpage.data import Dataset
+from firstpage.data.preferences import RowPairs
+from firstpage.evaluation.measures import rank_lists, resolve_convention
 from firstpage.learning.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
 
 if TYPE_CHECKING:

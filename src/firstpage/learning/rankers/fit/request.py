@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import RowPairs
-from firstpage.evaluation.measures.measure import Measure
+from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.data import Dataset
+from firstpage.data.preferences import RowPairs
+from firstpage.evaluation.measures import Measure
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
 from firstpage.learning.rankers.fit.pair_measures import NEEDS_PAIRS, AnyMeasure, PairMeasure
 from firstpage.learning.rankers.fit.progress import (

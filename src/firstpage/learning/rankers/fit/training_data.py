@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Bools, Floats, Ints
-from firstpage.data.categories import Categories
-from firstpage.data.dataset import Dataset
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.preferences.pairs import PairTruth, RowPairs
-from firstpage.data.transforms import Transform
-from firstpage.data.truth import Truth
+from firstpage.core import Bools, DataError, Floats, Ints
+from firstpage.data import Categories, Dataset, Transform, Truth, offsets_from_lengths
+from firstpage.data.preferences import PairTruth, RowPairs
+from firstpage.learning.losses.base import Loss, safe_inverse
 from firstpage.learning.losses.levels import query_sums
 from firstpage.learning.losses.listwise import relevance
-from firstpage.learning.losses.loss import Loss, safe_inverse
 from firstpage.learning.rankers.fit.checks import varies, warn_of_overlap
 from firstpage.learning.rankers.fit.progress import Record
 from firstpage.learning.rankers.trees.growth import (
@@ -45,7 +40,7 @@ from firstpage.learning.solvers.objective import BlockObjective
 from firstpage.learning.solvers.solver import AnySolver, Objective
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 MAX_COPIES = 1000  # per document on average
 Convert = Callable[[Truth], Truth]

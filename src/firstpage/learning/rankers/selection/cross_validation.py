@@ -9,18 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.table import Table
-from firstpage.core.tabular import Tabular
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
-from firstpage.data.folds import Fold
-from firstpage.data.formats.trec import Run
-from firstpage.data.preferences.pairs import PairTruth, PreferencePairs
-from firstpage.evaluation.comparison.significance import adjust_p_values, randomization
-from firstpage.evaluation.measures.evaluate import evaluate
-from firstpage.evaluation.measures.measure import Measure
-from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
+from firstpage.core import DataError, FirstpageWarning, Floats, Table, Tabular
+from firstpage.data import Dataset, Fold
+from firstpage.data.formats import Run
+from firstpage.data.preferences import PairTruth, PreferencePairs
+from firstpage.evaluation.comparison import adjust_p_values, randomization
+from firstpage.evaluation.measures import Measure, MeasureLike, evaluate, measures_by_text
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.pair_measures import (
     ACCURACY,
@@ -32,7 +27,6 @@ from firstpage.learning.rankers.fit.pair_measures import (
     truth_of_pairs,
 )
 from firstpage.learning.rankers.fit.progress import Record
-from firstpage.learning.rankers.ranker import Ranker
 from firstpage.learning.rankers.selection.tuning import tune
 
 DEFAULT_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@10", "AP")

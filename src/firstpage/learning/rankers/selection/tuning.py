@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.data.dataset import Dataset
-from firstpage.data.preferences.pairs import PreferencePairs
+from firstpage.core import DataError, missing_dependency
+from firstpage.data import Dataset
+from firstpage.data.preferences import PreferencePairs
+from firstpage.learning.rankers.base import Grid, Ranker
 from firstpage.learning.rankers.fit.checks import has_preferences
 from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.fit import Diverged
 from firstpage.learning.rankers.fit.pair_measures import any_measure, pair_measure
-from firstpage.learning.rankers.ranker import Grid, Ranker
 
 if TYPE_CHECKING:
     from optuna import Trial as OptunaTrial

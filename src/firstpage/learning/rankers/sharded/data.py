@@ -11,18 +11,13 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from firstpage.core.engine.engine import CachedShard, Engine, ShardJob
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.categories import Categories
-from firstpage.data.dataset import Dataset
-from firstpage.data.ids import Ids
-from firstpage.data.shards.shards import LOAD_SHARDS, Shards
-from firstpage.data.transforms import Transform
-from firstpage.evaluation.measures.graded import reads_scale, with_scale
-from firstpage.evaluation.measures.sharded import open_shards
+from firstpage.core import DataError, Floats
+from firstpage.core.engine import CachedShard, Engine, ShardJob
+from firstpage.data import Categories, Dataset, Ids, Transform
+from firstpage.data.shards import LOAD_SHARDS, Shards
+from firstpage.evaluation.measures import open_shards, reads_scale, with_scale
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.lambdaloss import LambdaLoss
-from firstpage.learning.losses.loss import Loss
 from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.rankers.fit.checks import warn_of_shared_queries
 from firstpage.learning.rankers.fit.progress import Record

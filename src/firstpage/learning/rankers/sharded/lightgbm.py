@@ -18,13 +18,18 @@ from uuid import uuid4
 
 import numpy as np
 
-from firstpage.core.engine.dask_cluster import DaskEngine, PinnedTasks
-from firstpage.core.engine.dask_worker import canceled, named_errors, stops_after, thread_count
-from firstpage.core.engine.engine import EngineError
-from firstpage.core.errors import DataError
-from firstpage.core.types import Array, Floats
-from firstpage.data.shards.shards import Shards
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import Array, DataError, Floats
+from firstpage.core.engine import (
+    DaskEngine,
+    EngineError,
+    PinnedTasks,
+    canceled,
+    named_errors,
+    stops_after,
+    thread_count,
+)
+from firstpage.data.shards import Shards
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.rankers.sharded.shard import TrainingShard, TrainingTask
 from firstpage.learning.rankers.trees.growth import (
     Booster,
@@ -39,7 +44,7 @@ from firstpage.learning.scorers.tree_scoring import import_lightgbm, library_err
 from firstpage.learning.scorers.trees import LightGBM, TreeCallback, Trees
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 Check = Callable[[Floats, Array], None]
 """(labels, lengths of lists) -> None; raises an error for data that cannot be learned from."""

@@ -13,18 +13,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from firstpage.core.engine.engine import CachedShard
-from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.core.types import Array, Bools, Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.ids import Ids
-from firstpage.data.joins import match_queries
-from firstpage.data.shards.shards import Shards, heap_bytes
-from firstpage.data.transforms import Transform
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.sharded import StoredShard
+from firstpage.core import Array, Bools, DataError, FirstpageWarning, Floats, Ints
+from firstpage.core.engine import CachedShard
+from firstpage.data import Dataset, Ids, Transform, Truth, match_queries
+from firstpage.data.shards import Shards, heap_bytes
+from firstpage.evaluation.measures import StoredShard
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.listwise import relevance
-from firstpage.learning.losses.loss import Loss
 from firstpage.learning.rankers.fit.checks import check_finite, shared_queries, varies
 from firstpage.learning.rankers.fit.training_data import (
     BoostingRanker,

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.kernels.hashing import random_words
-from firstpage.core.types import Floats, Ints
-from firstpage.data.dataset import Dataset
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import DataError, Floats, Ints
+from firstpage.core.kernels import random_words
+from firstpage.data import Dataset, Ids, Truth, offsets_from_lengths
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.rankers.fit.checks import check_labels
 from firstpage.learning.scorers.tree_scoring import import_lightgbm, library_errors
 from firstpage.learning.scorers.trees import LightGBM, TreeCallback, Trees
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 
 TREE_RATES = (0.03, 0.1)  # learning rates to choose from

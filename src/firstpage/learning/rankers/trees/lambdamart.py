@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core.engine.engine import Engine
-from firstpage.core.errors import DataError
-from firstpage.data.preferences.utility import MeasureSource, Utility
+from firstpage.core import DataError
+from firstpage.core.engine import Engine
+from firstpage.data.preferences import MeasureSource, Utility
+from firstpage.learning.rankers.base import Grid, Ranker
 from firstpage.learning.rankers.fit.fit import fit_trees, growth_options
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
-from firstpage.learning.rankers.ranker import Grid, Ranker
 from firstpage.learning.rankers.sharded.data import check_trees
 from firstpage.learning.rankers.trees.growth import (
     MAX_LABEL,

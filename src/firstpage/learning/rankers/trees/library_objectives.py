@@ -14,15 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import canonical_name, parse_call
-from firstpage.core.types import Ints
-from firstpage.data.groups import offsets_from_lengths
-from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.measure import Measure, rank_lists, resolve_convention
-from firstpage.evaluation.measures.registry import MeasureLike
-from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.core import DataError, Ints, canonical_name, parse_call
+from firstpage.data import Ids, Truth, offsets_from_lengths
+from firstpage.evaluation.measures import Measure, MeasureLike, rank_lists, resolve_convention
+from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.registry import LOSSES, loss
 from firstpage.learning.rankers.fit.checks import check_labels
 from firstpage.learning.rankers.registry import ranker

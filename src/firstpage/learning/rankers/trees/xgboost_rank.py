@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.types import Floats
-from firstpage.data.dataset import Dataset
+from firstpage.core import DataError, Floats
+from firstpage.data import Dataset
 from firstpage.learning.rankers.trees.growth import Booster, GrowthOptions, LambdaRankOptions
 from firstpage.learning.scorers.tree_scoring import import_xgboost, library_errors
 from firstpage.learning.scorers.trees import SPARSE, TreeCallback, Trees, XGBoost

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firstpage.core.types import Bools, Floats
+from firstpage.core import Bools, Floats
 from firstpage.learning.solvers.boosting.pools import WeakRankerPool
 from firstpage.learning.solvers.boosting.statistics import WeightedTerms
 

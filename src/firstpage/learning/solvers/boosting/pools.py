@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from firstpage.core.engine.threads import Lanes, resolve
-from firstpage.core.errors import DataError
+from firstpage.core import Array, Bools, BoundKernel, Bytes, DataError, Floats, Ints
+from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import scoring as kernel
-from firstpage.core.kernels.measures.graded import top_dcg
-from firstpage.core.types import Array, Bools, BoundKernel, Bytes, Floats, Ints
-from firstpage.data.truth import MAX_PARTIAL_SORT, Truth
-from firstpage.evaluation.measures.measure import Measure, rank_lists, resolve_convention
+from firstpage.core.kernels.measures import top_dcg
+from firstpage.data import MAX_PARTIAL_SORT, Truth
+from firstpage.evaluation.measures import Measure, rank_lists, resolve_convention
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.scorer import Scoring
 from firstpage.learning.scorers.stumps import StumpsScoring
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
 
 
 MEASURE_EPS = 1e-12  # smaller differences of a measure are rounding

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.core.engine.engine import ShardJob
-from firstpage.core.types import Floats
+from firstpage.core import Floats
+from firstpage.core.engine import ShardJob
 from firstpage.learning.solvers.boosting.boosting import ROUNDING_EPS, boosting_step
 from firstpage.learning.solvers.boosting.pools import WeakRankerPool
 from firstpage.learning.solvers.boosting.statistics import BoostingTerm, WeightedTerms

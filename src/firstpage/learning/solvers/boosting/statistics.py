@@ -7,10 +7,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from firstpage.core.kernels.scoring import row_products
-from firstpage.core.types import Array, Floats
-from firstpage.data.truth import Truth
-from firstpage.learning.losses.loss import Loss
+from firstpage.core import Array, Floats
+from firstpage.core.kernels import row_products
+from firstpage.data import Truth
+from firstpage.learning.losses.base import Loss
 from firstpage.learning.solvers.boosting.pools import QueryMeasure, WeakRankerPool
 
 

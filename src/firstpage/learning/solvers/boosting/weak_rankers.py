@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from firstpage.core.registry import ParameterError, Registry, check_number
-from firstpage.core.types import Array, Floats, Ints
-from firstpage.data.concat import concat_features
+from firstpage.core import Array, Floats, Ints, ParameterError, Registry, check_number
+from firstpage.data import concat_features
 from firstpage.learning.solvers.boosting.pools import (
     Allocator,
     FeaturePool,
@@ -20,7 +19,7 @@ from firstpage.learning.solvers.boosting.pools import (
 )
 
 if TYPE_CHECKING:
-    from firstpage.data.dataset import Features as Matrix
+    from firstpage.data import Features as Matrix
 
 MAX_SAMPLED_DOCS = 200_000  # from which quantiles are estimated
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.types import Floats
+from firstpage.core import Floats
 from firstpage.learning.solvers.score_space import P, ScoredObjective, result_at
 from firstpage.learning.solvers.solver import (
     FRESH_START,

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core.registry import check_number
-from firstpage.core.types import Array, Floats, Ints
+from firstpage.core import Array, Floats, Ints, check_number
 from firstpage.learning.solvers.cutting_plane.one_slack import MAX_AGE, check_penalty
 from firstpage.learning.solvers.objective import BlockObjective
 from firstpage.learning.solvers.score_space import relative_gap

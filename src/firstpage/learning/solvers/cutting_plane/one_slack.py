@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firstpage.core.errors import DataError
-from firstpage.core.registry import check_number
-from firstpage.core.types import Floats, Ints
+from firstpage.core import DataError, Floats, Ints, check_number
 from firstpage.learning.solvers.score_space import (
     Line,
     LinearScoreSpace,

@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from firstpage.core.kernels.hashing import MIX1, MIX2, S27, S30, S31, STEP
-from firstpage.core.kernels.losses.lambdaloss import LAMBDARANK, LOSS2
-from firstpage.core.kernels.losses.plrank import ADDITIVE, CASCADE, PRECISION, TABLE, UNIT
-from firstpage.core.types import Ints, Words
+from firstpage.core import Ints, Words
+from firstpage.core.kernels import MIX1, MIX2, S27, S30, S31, STEP
+from firstpage.core.kernels.losses import (
+    ADDITIVE,
+    CASCADE,
+    LAMBDARANK,
+    LOSS2,
+    PRECISION,
+    TABLE,
+    UNIT,
+)
+from firstpage.learning.losses.base import LossTerm
 from firstpage.learning.losses.lambdaloss import LambdaLossTarget
-from firstpage.learning.losses.loss import LossTerm
 from firstpage.learning.losses.measure_forms import MeasureForm
 from firstpage.learning.losses.plrank import MAX_EXACT, MAX_GAP, ExpectedMeasureTarget
 from firstpage.learning.solvers.gpu.tensors import on, torch

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from firstpage.core.types import Array, Bools, Floats, Ints
-from firstpage.data.truth import Truth
+from firstpage.core import Array, Bools, Floats, Ints
+from firstpage.data import Truth
 from firstpage.learning.gpu import has_kernels
-from firstpage.learning.losses.loss import LossTerm, ShortLists
+from firstpage.learning.losses.base import LossTerm, ShortLists
 from firstpage.learning.scorers.network import BoundNetwork
 from firstpage.learning.solvers.gpu.measure_terms import MeasureTermOnDevice, measure_term
 from firstpage.learning.solvers.gpu.tensors import checked, on, torch
@@ -23,7 +23,7 @@ from firstpage.learning.solvers.solver import LossWithErrors, Objective
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from firstpage.data.dataset import Features
+    from firstpage.data import Features
     from firstpage.learning.scorers.torch_operations import TorchOperations
 
 FLOAT32_ERROR = 1e-7  # relative error of an objective computed in float32

@@ -8,8 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from firstpage.core.errors import DataError, missing_dependency
-from firstpage.core.types import Array
+from firstpage.core import Array, DataError, missing_dependency
 
 if TYPE_CHECKING:
     from torch import Tensor

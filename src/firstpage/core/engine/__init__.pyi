@@ -1,0 +1,17 @@
+from firstpage.core.engine.addresses import open_engine as open_engine
+from firstpage.core.engine.dask_cluster import DaskEngine as DaskEngine
+from firstpage.core.engine.dask_cluster import PinnedTasks as PinnedTasks
+from firstpage.core.engine.dask_worker import canceled as canceled
+from firstpage.core.engine.dask_worker import named_errors as named_errors
+from firstpage.core.engine.dask_worker import stops_after as stops_after
+from firstpage.core.engine.dask_worker import thread_count as thread_count
+from firstpage.core.engine.engine import CachedShard as CachedShard
+from firstpage.core.engine.engine import Engine as Engine
+from firstpage.core.engine.engine import EngineError as EngineError
+from firstpage.core.engine.engine import ShardJob as ShardJob
+from firstpage.core.engine.threads import Lanes as Lanes
+from firstpage.core.engine.threads import LocalEngine as LocalEngine
+from firstpage.core.engine.threads import limited_blas as limited_blas
+from firstpage.core.engine.threads import limited_openmp as limited_openmp
+from firstpage.core.engine.threads import resolve as resolve
+from firstpage.core.engine.threads import single_threaded_blas as single_threaded_blas

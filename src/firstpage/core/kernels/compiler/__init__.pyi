@@ -1,0 +1,1 @@
+from firstpage.core.kernels.compiler.decorators import MAX_INTERPRETED as MAX_INTERPRETED

@@ -1,0 +1,14 @@
+from firstpage.core.kernels.measures import binary as binary
+from firstpage.core.kernels.measures import diversity as diversity
+from firstpage.core.kernels.measures import graded as graded
+from firstpage.core.kernels.measures import order as order
+from firstpage.core.kernels.measures import recall as recall
+from firstpage.core.kernels.measures.binary import count_relevant as count_relevant
+from firstpage.core.kernels.measures.binary import hits_in_ties as hits_in_ties
+from firstpage.core.kernels.measures.graded import count_grades as count_grades
+from firstpage.core.kernels.measures.graded import table_dcg as table_dcg
+from firstpage.core.kernels.measures.graded import top_dcg as top_dcg
+from firstpage.core.kernels.measures.resampling import bootstrap_means as bootstrap_means
+from firstpage.core.kernels.measures.resampling import flip_all_signs as flip_all_signs
+from firstpage.core.kernels.measures.resampling import flip_signs as flip_signs
+from firstpage.core.kernels.measures.resampling import tukey_ranges as tukey_ranges

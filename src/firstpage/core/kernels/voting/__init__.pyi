@@ -1,0 +1,12 @@
+from firstpage.core.kernels.voting.exact_kemeny import components as components
+from firstpage.core.kernels.voting.exact_kemeny import order_components as order_components
+from firstpage.core.kernels.voting.kemeny import best_insertion as best_insertion
+from firstpage.core.kernels.voting.kemeny import cost_bounds as cost_bounds
+from firstpage.core.kernels.voting.kemeny import kwik_sort as kwik_sort
+from firstpage.core.kernels.voting.kemeny import order_costs as order_costs
+from firstpage.core.kernels.voting.votes import ABSENT as ABSENT
+from firstpage.core.kernels.voting.votes import VOTE_TOLERANCE as VOTE_TOLERANCE
+from firstpage.core.kernels.voting.votes import copeland_scores as copeland_scores
+from firstpage.core.kernels.voting.votes import local_kemenization as local_kemenization
+from firstpage.core.kernels.voting.votes import majority_quick_sort as majority_quick_sort
+from firstpage.core.kernels.voting.votes import partial_quick_sort as partial_quick_sort

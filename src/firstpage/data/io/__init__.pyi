@@ -1,0 +1,11 @@
+from firstpage.data.io.files import BOM as BOM
+from firstpage.data.io.files import check_readable as check_readable
+from firstpage.data.io.files import open_bytes as open_bytes
+from firstpage.data.io.files import read_all as read_all
+from firstpage.data.io.files import suffix_of as suffix_of
+from firstpage.data.io.files import write_bytes as write_bytes
+from firstpage.data.io.json_files import JsonFormat as JsonFormat
+from firstpage.data.io.json_files import RepeatedKey as RepeatedKey
+from firstpage.data.io.json_files import json_digest as json_digest
+from firstpage.data.io.json_files import unique_keys as unique_keys
+from firstpage.data.io.json_files import write_json as write_json

@@ -1,0 +1,2 @@
+from firstpage.evaluation import aggregation as aggregation
+from firstpage.evaluation import dcglearn as dcglearn

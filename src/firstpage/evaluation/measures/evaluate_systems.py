@@ -1,0 +1,236 @@
+"""evaluate(): measures of one system, per query and averaged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureError
+from firstpage.data import Ids
+from firstpage.data.formats import Column, Qrels, Run
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures.base import (
+    Convention,
+    Measure,
+    Queries,
+    Ties,
+    measured_values,
+    needs_of,
+    resolve_convention,
+)
+from firstpage.evaluation.measures.convention import WithoutRelevant
+from firstpage.evaluation.measures.diversity import check_judgments
+from firstpage.evaluation.measures.evaluation import Evaluation, query_weights
+from firstpage.evaluation.measures.inputs import ALL_JUDGED, DEFAULT_DEPTH, make_lists
+from firstpage.evaluation.measures.query_segments import named_segments, weights_by_query
+from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
+from firstpage.evaluation.measures.sharded import shard_values
+from firstpage.evaluation.measures.sources import resolve_inputs
+from firstpage.evaluation.measures.unjudged import Bounds, as_column, with_relevant
+
+DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+
+
+def evaluate(
+    system: Any,
+    truth: Any,
+    *,
+    qid: Any = None,
+    docid: Any = None,
+    measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
+    convention: str | Convention = "default",
+    k: int | None = None,
+    ties: Ties | None = None,
+    rel: float | None = None,
+    queries: Queries | None = None,
+    without_relevant: WithoutRelevant | None = None,
+    depth: int | None = None,
+    seed: int | None = None,
+    ci: bool = False,
+    name: str = "",
+    engine: Any = None,
+    weights: Mapping[str, float] | str | None = None,
+    by: Mapping[str, Any] | str | None = None,
+    query_table: Any = None,
+    condensed: bool | None = None,
+    bounds: bool = False,
+) -> Evaluation:
+    """Measure how well a ranking agrees with relevance judgments.
+
+    Higher values are better for all measures but TopK01, Perm01 and WKT.  A `FirstpageWarning` per
+    run reports judged queries that the run lacks, queries of the run that are not judged, and the
+    fraction of unjudged documents in the top k (the deepest cut-off, or 10).
+
+    Parameters
+    ----------
+    system : array-like of float, Run, dict, data frame, path or fitted ranker
+        Scores, one per document of `truth`; a `Run`, {query: {document: score}} or a data frame
+        (pandas, polars) with columns such as `qid`, `docno` and `score`, where `truth` is qrels;
+        the file of a run or of scores; a fitted ranker, which scores the documents of `truth`; or
+        records with `query_id`, `doc_id` and `score`, as in ir_measures.
+    truth : array-like, Dataset, Truth, Qrels, DiversityQrels, dict, data frame, path or Shards
+        Labels, one per document, with `qid`; an object with the judgments;
+        {query: {document: label}}; a data frame with columns such as `qid`, `docno` and `label`;
+        the file of judgments or of labeled data; or records with `query_id`, `doc_id` and
+        `relevance`, as in ir_datasets.
+    qid : array-like, optional
+        Query id of each document; required where `system` and `truth` are plain arrays.
+    docid : array-like, optional
+        Document id of each document; needed for ``ties="docid"``.
+    measures : str, Measure, Utility or iterable of these
+        Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
+        NDCG@10, AP, P@10 and RR.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
+        "xgboost"; see docs/conventions.md.
+    k : int, optional
+        Depth of a top-k truth into which graded labels are converted first.
+    ties : {"average", "file", "docid", "shuffle", "worst"}, optional
+        Setting of the convention to replace: order of documents with equal scores.
+    rel : float, optional
+        Setting of the convention to replace: smallest relevant label.
+    queries : {"judged", "run"}, optional
+        Setting of the convention to replace: queries that enter the means.
+    without_relevant : {"zero", "skip", "one"}, optional
+        Setting of the convention to replace: value of queries without relevant documents.
+    depth : int, optional
+        Setting of the convention to replace: number of documents per query that are read.
+    seed : int, optional
+        Setting of the convention to replace: seed of random tie orders and resampling.
+    ci : bool, default False
+        Whether to compute 95 % bootstrap confidence intervals of the means.
+    name : str, optional
+        Name of the system, used in warnings and comparisons.
+    engine : str or dask.distributed.Client, optional
+        Where `Shards` are processed: "threads", "dask://host:port" or a client.
+    weights : dict of str to float or str, optional
+        Weight of each query in the means, such as its traffic, by query id; or a column of
+        `query_table`.
+    by : dict of str to str or str, optional
+        Segment of each query, by query id; or a column of `query_table`: `language`,
+        `traffic(10, 100)` with cut points, or `traffic(head)` for head, torso and tail.
+    query_table : QueryTable, data frame or path, optional
+        Table with a row per query, for `weights` and `by`.
+    condensed : bool, optional
+        Setting of the convention to replace: whether unjudged documents are removed from a run.
+    bounds : bool, default False
+        Whether to compute the means also without unjudged documents, and with those of the first
+        ranks as relevant ones.  They are bounds for measures that only gain from relevant
+        documents, such as P, RR, DCG and ERR.
+
+    Returns
+    -------
+    Evaluation
+        Means, values per query, and confidence intervals, bounds and segments on request.
+
+    Raises
+    ------
+    MeasureError
+        If a measure, a convention or a setting is unknown or invalid.
+    DataError
+        If system and truth do not fit each other, share no query, or contain NaN.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> scores, labels, qid = [0.9, 0.1, 0.5], [2, 0, 1], ["q1", "q1", "q1"]
+    >>> fp.evaluate(scores, labels, qid=qid, measures=["NDCG@10", "P@2"])
+    1 queries, convention default
+    NDCG@10  1.0000
+    P@2      1.0000
+    >>> run = {"q1": {"a": 2.0, "b": 1.0}}  # or the name of a file, or a data frame
+    >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures="RR")["RR"]
+    0.5
+    """
+    resolved = resolve_convention(
+        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
+        depth=depth, seed=seed, condensed=condensed,
+    )  # fmt: skip
+    requested = measures_by_text(measures if measures is not None else [])
+    if not requested:
+        raise MeasureError("name at least one measure, such as NDCG@10.")
+    if bounds and resolved.condensed:
+        raise MeasureError(
+            "bounds show condensed lists beside complete ones.",
+            Advice("Leave out {}.", "condensed"),
+        )
+    segments = None if by is None else named_segments(by, query_table)
+    by_query = weights_by_query(weights, query_table)
+    inputs = resolve_inputs(system, truth, qid, docid, requested.values())
+    check_judgments(requested.values(), inputs[1])
+    request = _Request(requested, resolved, k, name, engine)
+    ids, values = request.values(*inputs)
+    weight = None if by_query is None else query_weights(by_query, ids)
+    evaluation = Evaluation(
+        tuple(requested), tuple(requested.values()), ids, values, resolved, {}, name, weight, k=k
+    )
+    if ci:
+        evaluation = evaluation._with_intervals()
+    if bounds:
+        evaluation = replace(evaluation, bounds=request.bounds(evaluation, *inputs))
+    return evaluation if segments is None else evaluation._with_segments(*segments)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be computed, whatever the ranking."""
+
+    measures: dict[str, Measure]
+    convention: Convention
+    k: int | None
+    name: str
+    engine: Any
+
+    @property
+    def depth(self) -> int:
+        """The deepest cut-off, or 10."""
+        cutoffs = (getattr(m, "cutoff", None) or 0 for m in self.measures.values())
+        return max(cutoffs, default=0) or DEFAULT_DEPTH
+
+    def values(self, system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Ids, Floats]:
+        """Return the ids of the queries, and a row of values per measure."""
+        measures, convention = tuple(self.measures.values()), self.convention
+        if isinstance(truth, Shards):
+            if qid is not None or docid is not None:
+                raise DataError("Shards contain query and document ids; omit qid and docid.")
+            from firstpage.core.engine import open_engine  # threads; not needed in memory
+
+            with open_engine(self.engine) as opened:
+                values, ids = shard_values(system, truth, measures, convention, self.k, opened)
+            return ids, values
+        if self.engine is not None:
+            raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
+        lists = make_lists(
+            system, truth, convention, qid, docid, self.k, self.name, self.depth,
+            needs_of(measures, convention),
+        )  # fmt: skip
+        if not len(lists):
+            raise DataError("there is no query to measure.")
+        return lists.queries, np.array([measured_values(m, lists, convention) for m in measures])
+
+    def bounds(
+        self, evaluation: Evaluation, system: Any, truth: Any, qid: Any, docid: Any
+    ) -> dict[str, Bounds]:
+        """Return the means without unjudged documents, and with these as relevant ones."""
+        if not isinstance(system, (Column, Mapping)) or not isinstance(truth, (Column, Mapping)):
+            raise DataError(ALL_JUDGED)
+        run, qrels = as_column(system, Run), as_column(truth, Qrels)
+        shorter = replace(self, convention=replace(self.convention, condensed=True))
+        complete = with_relevant(run, qrels, self.depth)
+        with warnings.catch_warnings():  # the evaluation itself has warned
+            warnings.simplefilter("ignore", FirstpageWarning)
+            rows = (shorter.values(run, qrels, None, None), self.values(run, complete, None, None))
+        means = []
+        for queries, values in rows:  # judged as relevant, more queries may have relevant documents
+            column = {query: number for number, query in enumerate(queries)}
+            measured = [column[query] for query in evaluation.queries]
+            part = replace(evaluation, values=values[:, measured])
+            means.append([part[text] for text in self.measures])
+        return {
+            text: Bounds(*pair)
+            for text, pair in zip(self.measures, zip(*means, strict=True), strict=True)
+        }

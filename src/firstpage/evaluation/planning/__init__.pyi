@@ -1,0 +1,13 @@
+from firstpage.evaluation.planning.bounded_mean import BoundedSample as BoundedSample
+from firstpage.evaluation.planning.estimates import Estimate as Estimate
+from firstpage.evaluation.planning.estimates import Estimates as Estimates
+from firstpage.evaluation.planning.estimates import estimate as estimate
+from firstpage.evaluation.planning.pool import PoolReport as PoolReport
+from firstpage.evaluation.planning.pool import check_pool as check_pool
+from firstpage.evaluation.planning.prediction_powered import powered_mean as powered_mean
+from firstpage.evaluation.planning.query_plan import DEFAULT_DIFFERENCES as DEFAULT_DIFFERENCES
+from firstpage.evaluation.planning.query_plan import Plan as Plan
+from firstpage.evaluation.planning.query_plan import plan as plan
+from firstpage.evaluation.planning.query_sample import QuerySample as QuerySample
+from firstpage.evaluation.planning.release_gate import Gate as Gate
+from firstpage.evaluation.planning.release_gate import gate as gate

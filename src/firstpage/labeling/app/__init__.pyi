@@ -1,0 +1,11 @@
+from firstpage.labeling.app.app import LOCAL as LOCAL
+from firstpage.labeling.app.app import create_app as create_app
+from firstpage.labeling.app.machine_examples import agreed_examples as agreed_examples
+from firstpage.labeling.app.machines import JudgingReport as JudgingReport
+from firstpage.labeling.app.machines import judge as judge
+from firstpage.labeling.app.programs import parse_networks as parse_networks
+from firstpage.labeling.app.security import COOKIE as COOKIE
+from firstpage.labeling.app.security import ServeSettings as ServeSettings
+from firstpage.labeling.app.server import check_port as check_port
+from firstpage.labeling.app.server import serve as serve
+from firstpage.labeling.app.webhooks import check_public as check_public

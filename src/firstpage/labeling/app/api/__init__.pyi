@@ -1,0 +1,2 @@
+from firstpage.labeling.app.api.reference import HEAD as HEAD
+from firstpage.labeling.app.api.reference import rows as rows

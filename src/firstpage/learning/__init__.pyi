@@ -1,0 +1,1 @@
+from firstpage.learning import torch as torch

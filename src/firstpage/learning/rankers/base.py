@@ -1,0 +1,542 @@
+"""The base class of all rankers: parameters, scikit-learn's interface, scoring."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from firstpage.core import DataError, Floats, Ints, Tabular, check_number, inherit_sections
+from firstpage.core.engine import LocalEngine, open_engine
+from firstpage.data import Dataset, check_impute, sort_groups
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures import evaluate, predict_shards
+from firstpage.learning.rankers.explanation import explain
+from firstpage.learning.rankers.finite_scores import check_scores
+from firstpage.learning.rankers.fit.checks import (
+    check_labels,
+    check_qid,
+    group_by_query,
+)
+from firstpage.learning.rankers.fit.estimator import check_is_fitted
+from firstpage.learning.rankers.fit.inputs import PASS_QID
+from firstpage.learning.rankers.fit.pair_measures import (
+    NEEDS_PAIRS,
+    PairMeasure,
+    any_measure,
+    pair_measure,
+    truth_of_pairs,
+)
+from firstpage.learning.rankers.fit.pairs import join_pairs
+from firstpage.learning.rankers.fit.progress import Step
+from firstpage.learning.rankers.fit.training_data import with_weights
+from firstpage.learning.rankers.model_files import save
+from firstpage.learning.rankers.scorings import Stage, scores_of
+from firstpage.learning.rankers.training import (
+    ENGINE_NEEDS_SHARDS,
+    OWN_LABELS,
+    PAIRS_IN_MEMORY,
+    TrainableEstimator,
+    qid_of_groups,
+)
+from firstpage.learning.rankers.trees.growth import TreeObjective
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+Ties = Literal["share", "random", "resample"]
+Grid = dict[str, list[Any]]
+"""The values to try, by parameter."""
+NEEDS_LISTS = "this network attends to the other documents of a query; call predict(X, qid=..)."
+
+
+@dataclass(eq=False, repr=False)
+class Ranker(TrainableEstimator, Tabular):
+    """Base class of all rankers: a scikit-learn estimator for documents grouped by query.
+
+    The parameters are the fields of a dataclass, whose `__init__` only stores them.  As a data
+    frame (`to_pandas`, `to_polars`) a fitted ranker has one row per feature: its name and its
+    importance, as `fp.explain` computes it.
+
+    Parameters
+    ----------
+    k : int, optional
+        Train for the top k positions only.  None trains for the complete order.
+    ties : {"share", "random", "resample"}, default "share"
+        How equal labels are treated at the cut-off k: they share the positions, or a random
+        order that depends on `seed` breaks the ties: the labels are then k, k - 1, .., 1 in this
+        order, and 0 below it, also for rankers that maximize a measure.  "resample" draws another
+        order in every epoch of a stochastic solver, solver="sgd" or "adam".  Both need k, except
+        in ListMLE, which orders complete lists.
+    normalize : str, optional
+        Scale the features per query, "minmax" or "standard", or with the statistics of all
+        training documents, "global minmax" or "global standard".  The scaling becomes a part of
+        the model.  Statistics ignore missing values, which stay missing.
+    impute : {"median", "mean", "zero"} or float, optional
+        Fill missing features (NaN) with a statistic of the training documents, 0 or a number,
+        before they are scaled; it becomes a part of the model.  None accepts missing features
+        with trees only.
+    measure : str, default "NDCG@10"
+        The measure of `score` and of validation, such as "AP" or "kERR@5".  Fits on pairs are
+        validated by "PairAccuracy", which the default stands for, or by "PairLogLoss".
+    patience : int, optional
+        With validation data: keep the best iteration, and stop after this many iterations
+        without improvement.  None does so, with 50, for gradient descent, networks, trees and
+        boosting; other solvers run to the optimum.  With several forests, None is 50 trees.
+    seed : int, default 0
+        Seed of everything random: broken ties, initial weights, the order of the queries.
+    threads : int, optional
+        The maximum number of threads in training, validation and prediction; None uses all
+        cores.  Results do not depend on it.
+    warm_start : bool, default False
+        Start the next `fit` from the parameters of the previous one; refused with trees.
+    verbose : bool, default False
+        Print one line per iteration to standard error.
+
+    Attributes
+    ----------
+    model_ : Scoring
+        The fitted scoring function.
+    coef_ : ndarray of shape (n_features,)
+        The weights of the features; only of linear models.
+    intercept_ : float
+        The intercept; only of linear models.
+    params_ : ndarray or None
+        The parameters that `warm_start` starts from; None where the model has no such vector.
+    transform_ : MinMax, Standardize or Impute
+        The scaling and the imputation of the features; only with `normalize` or `impute`.
+    n_features_in_ : int
+        The number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        The names of the features; only where the training data have names.
+    categories_ : dict of int to tuple of str
+        The categories of each column that holds categories; only where there are any.
+    n_iter_ : int
+        The number of iterations.
+    objective_ : float
+        The final value of the training objective; NaN where it is unknown.
+    converged_ : bool
+        Whether the solver reached its tolerance or finished all its rounds.
+    interrupted_ : bool
+        Whether Ctrl-C ended the training; the best model so far was kept.
+    best_iteration_ : int or None
+        The iteration that was kept; None where validation data did not choose it.
+    best_score_ : float or None
+        The value of `measure` on the validation data; None without validation data.
+    gap_ : float
+        The relative distance to the optimum, at most; NaN where it is unknown.
+    gap_note_ : str or None
+        Why `gap_` is unknown, or what it refers to.
+    history_ : list of Step
+        One entry per iteration: loss and validation measure.
+    training_ : dict
+        The training record of the model file: data, versions, and the values above.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> data = fp.Synthetic(queries=20, docs=10, features=3, seed=0).dataset()
+    >>> ranker = fp.ranker("ListMLE(k=5)").fit(data)
+    >>> isinstance(ranker, fp.Ranker), ranker.predict(data).shape
+    (True, (200,))
+    """
+
+    _paper = ""  # the reference, for listings
+    _about = ""  # one line, for listings
+    _grid: ClassVar[Grid] = {}  # the values that the papers search
+    _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
+
+    k: int | None = None
+    _: KW_ONLY
+    ties: Ties = "share"
+    normalize: str | None = None
+    impute: str | float | None = None
+    measure: str | None = "NDCG@10"
+    patience: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    warm_start: bool = False
+    verbose: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls)
+
+    # --- defined by subclasses
+
+    def _reuse(self, other: Ranker) -> None:
+        """Reuse in the next fit what `other`, fitted on the same data, has computed."""
+
+    def _paper_grid(self) -> Grid:
+        """Return the parameter grid of the papers."""
+        return dict(self._grid)
+
+    def _tree_objective(self) -> TreeObjective:
+        """Return the ranker's loss as an objective for LightGBM and XGBoost."""
+        raise DataError(f"{type(self).__name__} has no loss that boosted trees can minimize.")
+
+    def _check_resampling(self) -> None:
+        """Raise an error unless the ranker can draw new orders of equal labels in every epoch."""
+        raise DataError(
+            f"ties='resample' needs the epochs of a stochastic solver, and {type(self).__name__} "
+            "has none; use ties='random'."
+        )
+
+    def _frame_columns(self) -> dict[str, Any]:
+        """Return the features and their importances."""
+        check_is_fitted(self)
+        explanation = explain(self)
+        return {"feature": list(explanation.names), "importance": explanation.values}
+
+    # --- scikit-learn's interface
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        pairs: Any = None,
+        sample_weight: Any = None,
+        valid: Any = None,
+        progress: Callable[[Step], object] | None = None,
+        engine: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        position: Any = None,
+        group: Any = None,
+    ) -> Self:
+        """Train on a Dataset, on arrays, or on Shards.
+
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The training data.  A Dataset and Shards have labels and query ids of their own.
+        y : array of shape (n_docs,), optional
+            One label per row of X, higher is better.
+        qid : array of shape (n_docs,), optional
+            The query id of each row, in any order.  None takes all rows for one query, with a
+            warning.
+        pairs : PreferencePairs or array of shape (n_votes, 2) or (n_votes, 3), optional
+            Votes on pairs of documents, which RankNet, RankSVM and FocusedNet train on instead of
+            labels.  PreferencePairs are joined to X and to `valid` by query and document ids; an
+            array has the rows of X that are preferred, the other rows, and optionally weights.
+        sample_weight : array, optional
+            One weight per query, or one per document; multiplied with the `query_weights` of a
+            Dataset.
+        valid : Dataset or tuple (X, y, qid), optional
+            Validation data.
+        progress : callable, optional
+            Called with a `Step` after every iteration; training stops where it returns True.
+        engine : str or Client, optional
+            For Shards, where to compute: "threads", "dask://host:port" or a Dask client.
+        checkpoint : path, optional
+            A file that stores the state of the fit until it is done.  A fit that finds it
+            continues from there.
+        position : array of int of shape (n_docs,), optional
+            The position at which each row of X was shown, such as 1, 2, ..; a Dataset may have its
+            own.  LambdaMART corrects clicks for it, and other rankers refuse it.
+        group : array of int of shape (n_queries,), optional
+            Instead of `qid`, as in LightGBM and XGBoost: the number of rows of each query, where
+            the rows of a query follow each other.
+
+        Returns
+        -------
+        Ranker
+            The ranker itself, fitted.
+
+        Raises
+        ------
+        DataError
+            If a parameter, the data or the checkpoint is invalid.  An earlier fit is kept.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [4.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.n_features_in_
+        1
+        """
+        before = dict(self.__dict__)
+        try:
+            self._check_parameters()
+            self._check_position(X, position)
+            if group is not None:
+                qid = qid_of_groups(X, qid, group)
+            if isinstance(X, Shards):
+                if pairs is not None:
+                    raise DataError(PAIRS_IN_MEMORY)
+                self._check_shards(X, y, qid, sample_weight)
+                with open_engine(engine, self.threads) as shard_engine:
+                    self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
+            elif pairs is not None and engine is None:
+                self._fit_pairs(X, y, qid, sample_weight, pairs, valid, progress, checkpoint)
+            elif engine is not None:
+                raise DataError(ENGINE_NEEDS_SHARDS)
+            else:
+                training = self._in_memory(X, y, qid, sample_weight, position)
+                self._fit(training, valid, progress, checkpoint)
+        except BaseException:  # a fit that fails keeps the previous model
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
+        """Return one score per document; higher is better.
+
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The documents, with the features of the training data.
+        qid : array of shape (n_docs,), optional
+            The query id of each row.  Models that scale features per query, networks with
+            attention, and TopRank need it; a Dataset has its own.
+        engine : str or Client, optional
+            For Shards, where to compute, as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            The scores, in the order of the rows; those of Shards in the order of their files.
+
+        Raises
+        ------
+        DataError
+            If the features are not those of the model, are infinite, or are missing and the
+            model cannot read that; if a score is not finite.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.predict([[5.0], [4.0]]).round(3).tolist()
+        [4.0, 3.0]
+        """
+        check_is_fitted(self)
+        if isinstance(X, Shards):
+            if qid is not None:
+                raise DataError(OWN_LABELS)
+            with open_engine(engine, self.threads) as shard_engine:
+                return predict_shards(self.stage_for(X), X, shard_engine)
+        if engine is not None:
+            raise DataError(ENGINE_NEEDS_SHARDS)
+        if isinstance(X, Dataset) and qid is not None:
+            raise DataError("a Dataset has query ids of its own; drop qid.")
+        scaled = hasattr(self, "transform_") and self.transform_.per == "query"
+        if scaled and qid is None and not isinstance(X, Dataset):
+            raise DataError("this model scales features per query; call predict(X, qid=..).")
+        by_query = self.model_.by_query
+        if by_query and self.model_.network and qid is None and not isinstance(X, Dataset):
+            raise DataError(NEEDS_LISTS)
+        query_ids = qid if scaled or by_query else None
+        data = self._dataset(X, None, query_ids, reset=False, labeled=False)
+        if qid is not None and query_ids is None:
+            check_qid(qid, data.n_docs)
+        if data.n_features != self.model_.n_features:
+            raise DataError(
+                f"X has {data.n_features} features; the model has {self.model_.n_features}."
+            )
+        scaled_data = self.transform_.apply(data) if hasattr(self, "transform_") else data
+        scores = scores_of(self.model_, scaled_data, self.threads)
+        check_scores(scores, data, type(self).__name__)
+        return scores if isinstance(X, Dataset) else data.to_file_order(scores)
+
+    def stage_for(self, data: Dataset | Shards) -> Stage:
+        """Return the scorer of these data, with their columns matched to the model's features.
+
+        Parameters
+        ----------
+        data : Dataset or Shards
+            The data to score; any subset of their documents can be scored.
+
+        Returns
+        -------
+        Stage
+            The model with its scaling and its column match.
+
+        Raises
+        ------
+        DataError
+            If the features of the data are not those of the model.
+        """
+        check_is_fitted(self)
+        transform = getattr(self, "transform_", None)
+        return Stage(type(self).__name__, self.model_, transform, self._columns(data))
+
+    def rank(self, X: Any, *, qid: Any = None) -> Ints:
+        """Return the row numbers of each query's documents, best first.
+
+        Parameters
+        ----------
+        X : Dataset, array, sparse matrix or data frame
+            The documents.
+        qid : array of shape (n_docs,), optional
+            The query id of each row; a Dataset has its own.
+
+        Returns
+        -------
+        ndarray of shape (n_docs,)
+            Row numbers, query after query in the order of their first appearance.
+
+        Raises
+        ------
+        DataError
+            If X are Shards, or as in `predict`.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> ranker.rank([[5.0], [4.0], [6.0]], qid=[1, 1, 1]).tolist()
+        [2, 0, 1]
+        """
+        if isinstance(X, Shards):
+            raise DataError("rank takes one shard at a time: rank(shards[0]), ..")
+        scores = self.predict(X, qid=qid)
+        if isinstance(X, Dataset):
+            return sort_groups(scores, X.offsets)[0]
+        data = group_by_query(np.zeros((len(scores), 1)), scores, qid, None)
+        order = sort_groups(np.asarray(data.y), data.offsets)[0]
+        return order if data.row_order is None else data.row_order[order]
+
+    def score(
+        self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None,
+        pairs: Any = None,
+    ) -> float:  # fmt: skip
+        """Return the mean of `measure` over the queries; greater is better.
+
+        Parameters
+        ----------
+        X : Dataset, Shards, array, sparse matrix or data frame
+            The documents.
+        y : array of shape (n_docs,), optional
+            One label per row of X; a Dataset and Shards have their own.
+        qid : array of shape (n_docs,), optional
+            The query id of each row; needed for arrays, unless `fit` had a single query.
+        sample_weight : array, optional
+            One weight per query, or one per document.
+        pairs : PreferencePairs, optional
+            Votes on pairs of the documents of a Dataset; the mean is then over these votes, of the
+            measure PairAccuracy or PairLogLoss.
+
+        Returns
+        -------
+        float
+            The mean, negated for measures that are better when lower.
+
+        Raises
+        ------
+        DataError
+            As in `predict`, if labels or weights are invalid, or if qid is missing.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> X, y, qid = [[1.0], [2.0], [3.0]], [0, 1, 2], [7, 7, 7]
+        >>> fp.Regression().fit(X, y, qid=qid).score(X, y, qid=qid)
+        1.0
+        """
+        if pairs is not None:
+            return self._score_pairs(X, y, sample_weight, pairs)
+        return self._score_by(any_measure(self._measure_name()), X, y, qid, sample_weight)
+
+    def _score_by(
+        self, measure: Any, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the mean of any measure over the queries, negated if lower is better."""
+        if isinstance(measure, PairMeasure):
+            raise DataError(NEEDS_PAIRS.format(measure))
+        if isinstance(X, Shards):
+            if y is not None or qid is not None or sample_weight is not None:
+                raise DataError(OWN_LABELS)
+            values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
+            mean = float(values.mean())
+            return -mean if measure.lower_is_better else mean
+        if isinstance(X, Dataset) and y is not None:
+            raise DataError("a Dataset has labels of its own; drop y.")
+        scores = self.predict(X, qid=qid)
+        trained_queries = self.training_.get("data", {}).get("queries")
+        if qid is None and not isinstance(X, Dataset) and trained_queries != 1:
+            raise DataError(f"score needs the query id of all {len(scores)} rows: {PASS_QID}")
+        if isinstance(X, Dataset):
+            data = replace(X, query_weights=None, row_order=None)  # weights are for training
+        else:
+            rows = len(scores)
+            data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
+            scores = scores if data.row_order is None else scores[data.row_order]
+        values = evaluate(scores, data, measures=measure).values[0]
+        weights = with_weights(data, sample_weight).query_weights
+        mean = float(np.average(values, weights=weights))
+        return -mean if measure.lower_is_better else mean
+
+    def _score_pairs(self, X: Any, y: object, sample_weight: object, pairs: Any) -> float:
+        """Return the mean of the measure over votes on pairs."""
+        measure = pair_measure(self._measure_name())
+        if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
+            raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
+        rows, _ = join_pairs(pairs, X, None, stacklevel=4)
+        mean = measure.mean(self.predict(X), truth_of_pairs(X, rows))
+        return -mean if measure.lower_is_better else mean
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a JSON file, which `firstpage.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced atomically.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import firstpage as fp
+        >>> ranker = fp.Regression().fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ranker.save(f"{folder}/model.json")
+        ...     fp.load(f"{folder}/model.json").n_features_in_
+        1
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._reads_missing()
+        return tags
+
+    # --- helpers
+
+    def _check_parameters(self) -> None:
+        """Raise an error for an invalid parameter."""
+        for name in ("k", "patience", "threads"):
+            if getattr(self, name) is not None:
+                check_number(self, name, 1, integer=True)
+        check_number(self, "seed", 0, integer=True)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
+                raise DataError(f"{field.name} must be true or false; got {value!r}.")
+        if self.ties not in ("share", "random", "resample"):
+            raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
+        if self.ties == "resample":
+            self._check_resampling()
+        if self.ties != "share" and self.k is None and not self._orders_all:
+            raise DataError(
+                f"ties={self.ties!r} orders equal labels of the top k; give {type(self).__name__} "
+                "k, or leave ties out."
+            )
+        if self.warm_start and self._grows_trees():
+            raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
+        if self.impute is not None:
+            check_impute(self.impute)
+        any_measure(self._measure_name())

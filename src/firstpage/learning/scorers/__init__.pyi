@@ -1,0 +1,14 @@
+from firstpage.learning.scorers import forward as forward
+from firstpage.learning.scorers.forest import MAX_TREE_DEPTH as MAX_TREE_DEPTH
+from firstpage.learning.scorers.forest import Forest as Forest
+from firstpage.learning.scorers.forest import Node as Node
+from firstpage.learning.scorers.forest import Tree as Tree
+from firstpage.learning.scorers.forest import lightgbm_text as lightgbm_text
+from firstpage.learning.scorers.linear import Linear as Linear
+from firstpage.learning.scorers.linear import LinearScoring as LinearScoring
+from firstpage.learning.scorers.network_scoring import InputTransform as InputTransform
+from firstpage.learning.scorers.network_scoring import NetworkScoring as NetworkScoring
+from firstpage.learning.scorers.scorer import Contributions as Contributions
+from firstpage.learning.scorers.scorer import JsonObject as JsonObject
+from firstpage.learning.scorers.scorer import Scoring as Scoring
+from firstpage.learning.scorers.tree_scoring import TreesScoring as TreesScoring

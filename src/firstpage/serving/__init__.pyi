@@ -1,0 +1,4 @@
+from firstpage.serving.limits import Limits as Limits
+from firstpage.serving.process import serve as serve
+from firstpage.serving.served_index import IndexSource as IndexSource
+from firstpage.serving.served_model import load as load
