@@ -1,10 +1,24 @@
-"""The structure of the package: imports never lead in a circle, inside functions neither."""
+"""The structure of the package: no circles, and borders between the packages."""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 import grimp
+import pytest
+
+import firstpage
+from firstpage.core.lazy import stub_imports
+
+ROOT = Path(firstpage.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+IMPORT = re.compile(r"from (firstpage[\w.]*) import (?:\(([^)]*)\)|([^\n(]+))")
+FACES = {".".join(("firstpage", *f.relative_to(ROOT).parts[:-1])): f for f in ROOT.rglob("*.pyi")}
 
 
 def test_no_import_leads_in_a_circle() -> None:
@@ -12,3 +26,98 @@ def test_no_import_leads_in_a_circle() -> None:
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     assert len(imports) > 300
     TopologicalSorter(imports).prepare()  # a circle is an error, which names it
+
+
+def package_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imports_from_other_packages(file: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield module, name and line of what a file imports from another package."""
+    if not package_of(file):  # the root's own modules compose the package
+        return
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                assert not alias.name.startswith("firstpage."), f"{file}:{node.lineno}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("firstpage."):
+            module = str(node.module)
+            if module.split(".")[1] != package_of(file):
+                yield from ((module, alias.name, node.lineno) for alias in node.names)
+
+
+def test_packages_take_from_each_other_only_names_of_faces() -> None:
+    listed = {face: stub_imports(stub) for face, stub in FACES.items()}
+    count, wrong = 0, []
+    for file in MODULES:
+        for module, name, line in imports_from_other_packages(file):
+            count += 1
+            if name not in listed.get(module, ()):
+                wrong.append(f"{file.relative_to(ROOT)}:{line}: {name} of {module}")
+    assert count > 1000
+    assert wrong == []
+
+
+def test_faces_list_only_names_that_are_taken() -> None:
+    """A name of a face is for users (`__all__`, the root's stub), or something else takes it."""
+    project = ROOT.parents[1]
+    sources = [*MODULES, *project.glob("benchmarks/*.py"), *project.glob("tests/**/*.py")]
+    sources += [f for f in project.glob("docs/**/*") if f.suffix in (".py", ".md")]
+    texts = [FACES["firstpage"].read_text(), *(f.read_text() for f in sources)]
+    taken = {
+        (module, name)
+        for text in texts
+        for module, several, one in IMPORT.findall(text)
+        for name in re.findall(r"(\w+)(?: as \w+)?,?", several or one)
+    }
+    idle = [
+        f"{face}: {name}"
+        for face, stub in FACES.items()
+        for name in stub_imports(stub)
+        if face != "firstpage" and f'"{name}"' not in stub.read_text() and (face, name) not in taken
+    ]
+    assert idle == []
+
+
+def private_definitions(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def test_no_package_uses_private_names_of_another() -> None:
+    defined: defaultdict[str, set[str]] = defaultdict(set)
+    used: list[tuple[Path, int, str]] = []
+    for file in MODULES:
+        tree = ast.parse(file.read_text())
+        for name in private_definitions(tree):
+            defined[name].add(package_of(file))
+        used += [
+            (file, node.lineno, node.attr)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_")
+        ]
+    named_tuples = {"_fields", "_replace", "_asdict"}
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line}: {name} of {', '.join(sorted(defined[name]))}"
+        for file, line, name in used
+        if not name.startswith("__")
+        and name not in named_tuples
+        and defined[name]
+        and package_of(file) not in defined[name]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("face", sorted(FACES))
+def test_no_module_hides_a_name_of_its_face(face: str) -> None:
+    """Importing a submodule sets its name in the package, and would hide a name of the face."""
+    folder = FACES[face].parent
+    modules = {f.stem for f in folder.glob("*.py")} | {
+        f.parent.name for f in folder.glob("*/__init__.py")
+    }
+    names = stub_imports(FACES[face])
+    assert {name for name, module in names.items() if name in modules and module != face} == set()

@@ -91,5 +91,5 @@ def command(
     if kind == "json":
         outputs.write_text(json.dumps(result.to_dict(), indent=2), output)
         return
-    text = result.to_csv() if kind == "csv" else NOTATIONS[kind](result._summary_table())
+    text = result.to_csv() if kind == "csv" else NOTATIONS[kind](result.summary_table())
     outputs.write_text(text, output)

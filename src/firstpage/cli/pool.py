@@ -54,5 +54,5 @@ def command(
     if kind == "json":
         outputs.write_text(json.dumps(report.to_dict(), indent=2), output)
         return
-    text = report.to_csv() if kind == "csv" else NOTATIONS[kind](report._summary_table())
+    text = report.to_csv() if kind == "csv" else NOTATIONS[kind](report.summary_table())
     outputs.write_text(text, output)

@@ -229,7 +229,7 @@ def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     from firstpage.learning.rankers import ACCURACY, DEFAULT_MEASURE, LOG_LOSS, pair_measure
 
     for ranker in rankers:
-        ranker._check_pairs()
+        ranker.check_pairs()
         if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
             raise click.UsageError(
                 f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "
@@ -385,7 +385,7 @@ def ranker_from_options(
         if key in sources:
             raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")
     ranker = ranker_by_name(name, **{k: v for k, v in parameters.items() if k not in inline})
-    ranker._check_parameters()
+    ranker.check_parameters()
     return ranker
 
 

@@ -97,8 +97,8 @@ def command(
     shared.refuse_without_validation(model, "--valid", valid is not None)
     judgments = shared.read_qrels_option(qrels, confidences)
     votes = None if pairs is None else shared.read_pairs_option(pairs, model)
-    labeled = qrels is None and (votes is None or model._reads_labels())
-    if votes is not None and qrels is not None and not model._reads_labels():
+    labeled = qrels is None and (votes is None or model.reads_labels())
+    if votes is not None and qrels is not None and not model.reads_labels():
         raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
     read_options = shared.feature_options(categorical, position)
     data: Any = shared.read_data_or_shards(train, labeled=labeled, **read_options)
@@ -132,7 +132,7 @@ def command(
     else:
         with shared.status_line("training") as show:
             callback = (
-                None if show is None else partial(_show_step, show, str(model._measure_name()))
+                None if show is None else partial(_show_step, show, str(model.measure_name()))
             )
             model.fit(
                 data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint,
@@ -175,7 +175,7 @@ def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
     from firstpage.learning.rankers import informative_queries
 
     skipped = len(data) - int(informative_queries(data).sum())
-    if 0 < skipped < len(data) and ranker._needs_preferences:
+    if 0 < skipped < len(data) and ranker.needs_preferences:
         shared.note(
             f"{data.source}: {skipped} of {len(data)} queries have a single label value; skipped."
         )
@@ -195,7 +195,7 @@ def _note_pairs(ranker: Ranker, votes: PreferencePairs, data: Any, valid: Any) -
     unvoted = int((trained[0].per_query() == 0).sum())
     if unvoted:
         text += f"; {unvoted:,} of {len(data):,} queries of {data.source} have none"
-    if not ranker._reads_labels() and data.y.min() < data.y.max():
+    if not ranker.reads_labels() and data.y.min() < data.y.max():
         text += f"; the labels of {data.source} are not used"
     shared.note(f"{text}.")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Tabular:
     """Base of results that can be shown in a notebook and converted to data frames.
 
-    Subclasses define `_frame_columns`, the values of each column, and `_summary_table`, a short
+    Subclasses define `_frame_columns`, the values of each column, and `summary_table`, a short
     table for people.
     """
 
@@ -24,7 +24,7 @@ class Tabular:
         """Return the columns of the data frame by name."""
         raise AssertionError(f"{type(self).__name__} has no columns")  # each subclass has its own
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return a short table for people."""
         raise AssertionError(f"{type(self).__name__} has no table")  # each subclass has its own
 
@@ -87,8 +87,8 @@ class Tabular:
         str
             The tabular, with its notes below.
         """
-        return self._summary_table().latex()
+        return self.summary_table().latex()
 
     def _repr_html_(self) -> str:
         """Return the short table as HTML, which notebooks show."""
-        return self._summary_table().html()
+        return self.summary_table().html()

@@ -333,7 +333,7 @@ class Dataset(Tabular):
             for i, name in enumerate(names)
         }
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the numbers of queries, documents and features."""
         kind = f"{'CSR' if self.is_sparse else 'dense'} {self.X.dtype}"
         counts = [str(len(self)), str(self.n_docs), str(self.n_features), kind]

@@ -6,6 +6,6 @@ encoded.
 `watched_model` replaces the model when its file changes; `process` runs all of it.
 """
 
-from firstpage.core.lazy import lazy_namespace
+from firstpage.core import lazy_namespace
 
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import firstpage as fp
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.significance import (
     adjust_p_values,
     difference_interval,
     effect_size,
@@ -99,7 +99,7 @@ def test_p_values_of_t_are_exact_far_from_0() -> None:
 def test_sampled_signs_give_the_exact_p_value(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     differences = np.random.default_rng(n).normal(0.3, 1.0, n)
     exact = randomization(differences)
-    monkeypatch.setattr("firstpage.evaluation.comparison.significance.MAX_EXACT_QUERIES", 0)
+    monkeypatch.setattr("firstpage.evaluation.measures.significance.MAX_EXACT_QUERIES", 0)
     error = np.sqrt(exact * (1 - exact) / 100_000)
     assert randomization(differences) == pytest.approx(exact, abs=4 * error + 1e-5)
 

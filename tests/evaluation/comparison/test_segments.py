@@ -14,7 +14,7 @@ from scipy import stats
 
 import firstpage as fp
 from firstpage.evaluation.comparison.segments import interaction_p_value, segments_of
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.significance import (
     effect_size,
     mean_intervals,
     mean_of,

@@ -117,7 +117,7 @@ def test_random_ties_without_k_are_used_or_refused(name: str) -> None:
         return
     with pytest.raises(FirstpageError, match=f"ties='random' .* the top k; give {name} k, or"):
         ranker.fit(X, Y, qid=Q)
-    ranker.set_params(k=2)._check_parameters()
+    ranker.set_params(k=2).check_parameters()
 
 
 def test_missing_features_at_prediction_are_rejected() -> None:

@@ -1,5 +1,5 @@
 """Preferences over rankings, their files, and utilities learned from them."""
 
-from firstpage.core.lazy import lazy_namespace
+from firstpage.core import lazy_namespace
 
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

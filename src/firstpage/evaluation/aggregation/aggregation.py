@@ -248,7 +248,7 @@ class Aggregation(Tabular):
             "score": run.values,
         }
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the weights of the rankers."""
         rows = [
             [name, f"{weight:.4f}"]

@@ -18,11 +18,11 @@ from firstpage.evaluation.aggregation.ballots import Ballots
 from firstpage.evaluation.aggregation.base import Method
 from firstpage.evaluation.aggregation.methods import method as parse_method
 from firstpage.evaluation.aggregation.weights import judgments_of_runs
-from firstpage.evaluation.comparison.significance import difference_interval, paired_t
 from firstpage.evaluation.measures.base import Measure
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse_measure
+from firstpage.evaluation.measures.significance import difference_interval, paired_t
 
 What = Literal["parameters", "weights", "all"]
 WEIGHT_POWERS = (0.0, 1.0, 2.0, 4.0, 8.0)  # weights are the rankers' means to one of these powers

@@ -1,23 +1,15 @@
-from firstpage.evaluation.comparison import significance as significance
 from firstpage.evaluation.comparison.baseline import Baseline as Baseline
 from firstpage.evaluation.comparison.baseline import fingerprint as fingerprint
 from firstpage.evaluation.comparison.compare_systems import compare as compare
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE as TIE_TOLERANCE
 from firstpage.evaluation.comparison.comparison import Comparison as Comparison
 from firstpage.evaluation.comparison.comparison import Difference as Difference
-from firstpage.evaluation.comparison.plots import differences_of_systems as differences_of_systems
-from firstpage.evaluation.comparison.plots import distributions as distributions
-from firstpage.evaluation.comparison.plots import means_of_measures as means_of_measures
-from firstpage.evaluation.comparison.plots import means_of_systems as means_of_systems
+from firstpage.evaluation.comparison.comparison import (
+    differences_of_systems as differences_of_systems,
+)
 from firstpage.evaluation.comparison.ranking import SystemRanks as SystemRanks
 from firstpage.evaluation.comparison.ranking import rank_systems as rank_systems
 from firstpage.evaluation.comparison.segments import Segments as Segments
 from firstpage.evaluation.comparison.segments import compare_segments as compare_segments
-from firstpage.evaluation.comparison.significance import adjust_p_values as adjust_p_values
-from firstpage.evaluation.comparison.significance import mean_intervals as mean_intervals
-from firstpage.evaluation.comparison.significance import p_value as p_value
-from firstpage.evaluation.comparison.significance import paired_t as paired_t
-from firstpage.evaluation.comparison.significance import randomization as randomization
-from firstpage.evaluation.comparison.significance import t_tails as t_tails
 from firstpage.evaluation.comparison.wins import WinsAndLosses as WinsAndLosses
 from firstpage.evaluation.comparison.wins import wins_and_losses as wins_and_losses

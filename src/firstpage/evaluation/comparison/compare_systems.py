@@ -12,7 +12,6 @@ import numpy as np
 from firstpage.core import DataError, FirstpageWarning, MeasureError
 from firstpage.evaluation.comparison.comparison import Comparison
 from firstpage.evaluation.comparison.segments import compare_segments
-from firstpage.evaluation.comparison.significance import Correction, Test, adjust_p_values, p_value
 from firstpage.evaluation.measures.base import (
     Convention,
     Queries,
@@ -25,6 +24,7 @@ from firstpage.evaluation.measures.evaluate_systems import DEFAULT_MEASURES, eva
 from firstpage.evaluation.measures.evaluation import Evaluation
 from firstpage.evaluation.measures.query_segments import named_segments, weights_by_query
 from firstpage.evaluation.measures.registry import MeasureLike, as_list, measures_by_text
+from firstpage.evaluation.measures.significance import Correction, Test, adjust_p_values, p_value
 from firstpage.evaluation.measures.sources import named_systems, read_truth
 
 

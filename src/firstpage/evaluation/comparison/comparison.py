@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core import Chart, Floats, Table, Tabular, stacked
+from firstpage.core import Chart, Floats, Table, Tabular, charts, stacked
 from firstpage.data import Ids
 from firstpage.evaluation.comparison.paper import paper_table
-from firstpage.evaluation.comparison.plots import differences_of_systems, means_of_systems
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.evaluation import Drawing, Evaluation, means_of_systems
+from firstpage.evaluation.measures.significance import (
     Correction,
     Test,
     adjust_p_values,
@@ -23,7 +23,6 @@ from firstpage.evaluation.comparison.significance import (
     paired_differences,
     randomized_tukey,
 )
-from firstpage.evaluation.measures.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from firstpage.evaluation.comparison.segments import Segments
@@ -387,7 +386,7 @@ class Comparison(Tabular):
             for f in fields(Difference)
         }
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the mean of every measure by system, the best ones in bold."""
         rows = [
             [evaluation.name, *map(evaluation.mean_text, self.texts)]
@@ -401,3 +400,17 @@ class Comparison(Tabular):
         return Table(
             ["system", *self.texts], rows, title, bold=frozenset(bold), bold_legend="best mean"
         )
+
+
+def differences_of_systems(comparison: Comparison, text: str) -> list[Drawing]:
+    """Return charts of the differences in a measure, and of the queries won and lost."""
+    rows = [d for d in comparison.differences if d.measure == text]
+    gaps = [(f"{d.system} − {d.against}", d.difference, d.low, d.high) for d in rows]
+    wins = [(f"{d.system} − {d.against}", d.wins, d.ties, d.losses) for d in rows]
+    return [
+        (
+            charts.intervals(gaps, f"differences in {text}", zero=True),
+            "Differences with 95 % intervals; blue where the interval excludes 0.",
+        ),
+        (charts.outcomes(wins, "wins, ties, losses"), "Queries won, tied and lost."),
+    ]

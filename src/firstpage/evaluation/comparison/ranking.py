@@ -12,7 +12,7 @@ from firstpage.core import Floats, Table, Tabular
 from firstpage.core.kernels.measures import bootstrap_means
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.evaluation.comparison.letters import system_letter
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.significance import (
     adjust_p_values,
     p_value,
     paired_differences,
@@ -89,7 +89,7 @@ class SystemRanks(Tabular):
         names = list(SystemRank.__dataclass_fields__)
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         head = ["system", self.measure, "group", "rank", "90 % of ranks", "best in"]
         rows = [
             [
@@ -127,7 +127,7 @@ class SystemRanks(Tabular):
         return Table([self.measure, *names], cells, bold=bold, bold_legend=legend, bold_mark="†")
 
     def __str__(self) -> str:
-        return self._summary_table().text()
+        return self.summary_table().text()
 
     __repr__ = __str__
 

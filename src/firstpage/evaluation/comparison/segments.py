@@ -11,13 +11,13 @@ import numpy as np
 
 from firstpage.core import Floats, Ints, Table, Tabular
 from firstpage.evaluation.comparison.comparison import Comparison, Difference
-from firstpage.evaluation.comparison.significance import adjust_p_values, paired_differences
 from firstpage.evaluation.measures.evaluation import segment_means_table
 from firstpage.evaluation.measures.query_segments import (
     as_query_table,
     segment_columns,
     segments_of,
 )
+from firstpage.evaluation.measures.significance import adjust_p_values, paired_differences
 
 MIN_QUERIES = 2  # in a segment that is tested
 INTERACTION_ROUNDS = 9_999
@@ -218,7 +218,7 @@ class Segments(Tabular):
         note = "p: how often randomly assigned segments differ as much in the difference"
         return Table(head, rows, f"Does the difference depend on {self.name}?", note, 5)
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         return self.means_table()
 
     def __str__(self) -> str:

@@ -152,7 +152,7 @@ class WinsAndLosses(Tabular):
         """
         return [case.table(self.measure) for case in self.cases]
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         rows = [
             [case.kind, case.query, *(" / ".join(part) for part in _named(case.values))]
             for case in self.cases

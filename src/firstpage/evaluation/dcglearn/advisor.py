@@ -15,9 +15,9 @@ import numpy as np
 
 from firstpage.core import DataError, Floats, Ints
 from firstpage.data.preferences import NAMED_GAINS, Form, Utility
-from firstpage.evaluation.comparison.significance import CONFIDENCE_LEVEL, bootstrap, with_zero
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.validation import cross_validation_curve, folds, pair_accuracies
+from firstpage.evaluation.measures.significance import CONFIDENCE_LEVEL, bootstrap, with_zero
 
 COMPARISON_ROUNDS = 1000  # of the bootstrap over queries
 MAX_NESTED = 2000  # pairs up to which C is chosen again inside each fold

@@ -17,11 +17,11 @@ import scipy  # its modules are loaded when they are first used
 
 from firstpage.core import DataError, Floats, Progress
 from firstpage.data.preferences import Utility
-from firstpage.evaluation.comparison.significance import CONFIDENCE_LEVEL, percentile_interval
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.pairs import Pairs
 from firstpage.evaluation.dcglearn.validation import differences, folds
 from firstpage.evaluation.dcglearn.weights import rank_one_factors
+from firstpage.evaluation.measures.significance import CONFIDENCE_LEVEL, percentile_interval
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,4 @@
+from firstpage.evaluation.measures import significance as significance
 from firstpage.evaluation.measures.base import Convention as Convention
 from firstpage.evaluation.measures.base import Measure as Measure
 from firstpage.evaluation.measures.base import kernel_cutoff as kernel_cutoff
@@ -14,7 +15,10 @@ from firstpage.evaluation.measures.evaluate_systems import DEFAULT_MEASURES as D
 from firstpage.evaluation.measures.evaluate_systems import evaluate as evaluate
 from firstpage.evaluation.measures.evaluation import Evaluation as Evaluation
 from firstpage.evaluation.measures.evaluation import bounds_table as bounds_table
+from firstpage.evaluation.measures.evaluation import distributions as distributions
 from firstpage.evaluation.measures.evaluation import effective_queries as effective_queries
+from firstpage.evaluation.measures.evaluation import means_of_measures as means_of_measures
+from firstpage.evaluation.measures.evaluation import means_of_systems as means_of_systems
 from firstpage.evaluation.measures.evaluation import segment_means_table as segment_means_table
 from firstpage.evaluation.measures.graded import DCG as DCG
 from firstpage.evaluation.measures.graded import ERR as ERR
@@ -48,6 +52,9 @@ from firstpage.evaluation.measures.registry import register_measure as register_
 from firstpage.evaluation.measures.sharded import StoredShard as StoredShard
 from firstpage.evaluation.measures.sharded import open_shards as open_shards
 from firstpage.evaluation.measures.sharded import predict_shards as predict_shards
+from firstpage.evaluation.measures.significance import adjust_p_values as adjust_p_values
+from firstpage.evaluation.measures.significance import randomization as randomization
+from firstpage.evaluation.measures.significance import t_tails as t_tails
 from firstpage.evaluation.measures.sources import expand_patterns as expand_patterns
 from firstpage.evaluation.measures.sources import read_truth as read_truth
 from firstpage.evaluation.measures.sources import unique_names as unique_names

@@ -38,17 +38,21 @@ class Binary(Measure):
 
     rel: float | None = None
 
-    def _level(self, convention: Convention) -> float:
+    def relevance_level(self, convention: Convention) -> float:
         return float(convention.rel if self.rel is None else self.rel)
 
     def needs(self, convention: Convention) -> Needs:
         cutoff = getattr(self, "cutoff", None)
-        return relevant_ranks(self._level(convention)) if cutoff is None else first_ranks(cutoff)
+        return (
+            relevant_ranks(self.relevance_level(convention))
+            if cutoff is None
+            else first_ranks(cutoff)
+        )
 
     def _ties(self, lists: RankedLists, convention: Convention) -> tuple[Ints, Ints]:
         """Return the ties that contain relevant documents, as kernels take them."""
         cutoff = kernel_cutoff(getattr(self, "cutoff", None))
-        return lists.relevant_ties(self._level(convention), cutoff)
+        return lists.relevant_ties(self.relevance_level(convention), cutoff)
 
     def _hits(self, lists: RankedLists, convention: Convention, cutoffs: Ints) -> Floats:
         out = np.empty(len(lists))
@@ -114,7 +118,7 @@ class Recall(Binary):
     about: ClassVar[str] = "recall: fraction of the relevant documents in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         if self.cutoff is None:
             hits = lists.retrieved_counts(level)
         else:
@@ -152,7 +156,7 @@ class Rprec(Binary):
             raise MeasureError(f"multiple of Rprec must be positive; got {self.multiple}.")
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        ranks = lists.relevant_counts(self._level(convention))
+        ranks = lists.relevant_counts(self.relevance_level(convention))
         if self.multiple != 1.0:
             ranks = np.floor(self.multiple * ranks + 0.9)
         hits = self._hits(lists, convention, ranks.astype(np.int64))
@@ -183,7 +187,7 @@ class AP(Binary):
     about: ClassVar[str] = "average precision (its mean is MAP)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        relevant = lists.relevant_counts(self._level(convention))
+        relevant = lists.relevant_counts(self.relevance_level(convention))
         out = np.empty(len(lists))
         ties, ends = self._ties(lists, convention)
         binary.average_precision(ties, ends, kernel_cutoff(self.cutoff), relevant, out)
@@ -218,13 +222,13 @@ class RR(Binary):
         """Return the reciprocal rank and the success of each query."""
         reciprocal, success = np.empty(len(lists)), np.empty(len(lists))
         cutoff = kernel_cutoff(self.cutoff)
-        ties, ends = lists.relevant_ties(self._level(convention), cutoff, first_only=True)
+        ties, ends = lists.relevant_ties(self.relevance_level(convention), cutoff, first_only=True)
         binary.first_hit(ties, ends, cutoff, reciprocal, success)
         return reciprocal, success
 
     def needs(self, convention: Convention) -> Needs:
         if self.cutoff is None:
-            return Needs(first_levels=frozenset([self._level(convention)]))
+            return Needs(first_levels=frozenset([self.relevance_level(convention)]))
         return first_ranks(self.cutoff)
 
 
@@ -276,7 +280,7 @@ class bpref(Binary):
     about: ClassVar[str] = "binary preference (Buckley & Voorhees 2004)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         relevant = lists.relevant_counts(level)
         out = np.empty(len(lists))
         ties, ends = lists.relevant_ties(level, ALL, judged_only=True)
@@ -369,8 +373,8 @@ class RBP(Binary):
             return self._graded(lists, self.gain)
         out = np.empty(len(lists))
         graded.rank_biased_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, self._level(convention), float(self.p),
-            kernel_cutoff(self.cutoff), out,
+            lists.labels, lists.tie_sizes, lists.offsets, self.relevance_level(convention),
+            float(self.p), kernel_cutoff(self.cutoff), out,
         )  # fmt: skip
         return out
 
@@ -407,7 +411,7 @@ class SetP(Binary):
     def _precision_recall(
         self, lists: RankedLists, convention: Convention
     ) -> tuple[Floats, Floats]:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         hits = lists.retrieved_counts(level)
         precision = ratio(hits, lists.lengths.astype(np.float64))
         return precision, ratio(hits, lists.relevant_counts(level))
@@ -448,7 +452,7 @@ class SetSuccess(SetP):
     about: ClassVar[str] = "1 if the entire list contains a relevant document, else 0"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        return (lists.retrieved_counts(self._level(convention)) > 0).astype(np.float64)
+        return (lists.retrieved_counts(self.relevance_level(convention)) > 0).astype(np.float64)
 
 
 @dataclass(frozen=True)

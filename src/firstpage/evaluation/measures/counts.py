@@ -96,7 +96,7 @@ class NumRel(_Count):
     about: ClassVar[str] = "number of relevant documents, summed over the queries"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        return lists.relevant_counts(self._level(convention)).copy()
+        return lists.relevant_counts(self.relevance_level(convention)).copy()
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class NumRelRet(_Count):
     about: ClassVar[str] = "number of relevant documents retrieved, summed over the queries"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        return lists.retrieved_counts(self._level(convention))
+        return lists.retrieved_counts(self.relevance_level(convention))
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class NumNonrelRet(_Count):
     about: ClassVar[str] = "number of judged non-relevant documents retrieved, summed"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         return lists.retrieved_counts(-np.inf) - lists.retrieved_counts(level)
 
 
@@ -158,7 +158,7 @@ class Hits(Binary):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         if self.cutoff is None:
-            return lists.retrieved_counts(self._level(convention))
+            return lists.retrieved_counts(self.relevance_level(convention))
         return self._hits(lists, convention, same_cutoff(lists, self.cutoff))
 
     def needs(self, convention: Convention) -> Needs:
@@ -185,7 +185,7 @@ class F1(Hits):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         hits = super().values(lists, convention)
         k = lists.lengths.astype(np.float64) if self.cutoff is None else float(self.cutoff)
-        return ratio(2 * hits, k + lists.relevant_counts(self._level(convention)))
+        return ratio(2 * hits, k + lists.relevant_counts(self.relevance_level(convention)))
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class RelP(Hits):
     without_cutoff: ClassVar[str] = "RelP@10; SetRelP measures the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        relevant = lists.relevant_counts(self._level(convention))
+        relevant = lists.relevant_counts(self.relevance_level(convention))
         best = np.minimum(relevant, kernel_cutoff(self.cutoff))
         return fill_empty(ratio(super().values(lists, convention), best), lists, convention)
 
@@ -230,7 +230,7 @@ class SetRelP(SetP):
     about: ClassVar[str] = "precision of the entire list, relative to the best possible"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         best = np.minimum(lists.relevant_counts(level), lists.lengths)
         return fill_empty(ratio(lists.retrieved_counts(level), best), lists, convention)
 
@@ -282,7 +282,7 @@ class SetUtility(Binary):
     about: ClassVar[str] = "weighted counts of retrieved documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         hits = lists.retrieved_counts(level)
         missed = lists.relevant_counts(level) - hits
         return (

@@ -83,7 +83,7 @@ class Diversity(Measure):
     rel: float | None = None
     of_subtopics: ClassVar[bool] = True
 
-    def _level(self, convention: Convention) -> float:
+    def relevance_level(self, convention: Convention) -> float:
         return float(convention.rel if self.rel is None else self.rel)
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -92,7 +92,7 @@ class Diversity(Measure):
                 f"{self} needs judgments of subtopics: lines of `topic subtopic document judgment` "
                 "(fp.read_diversity_qrels), or {query: {subtopic: {document: grade}}}."
             )
-        relevant = RelevantSubtopics.of(lists.subtopics, self._level(convention))
+        relevant = RelevantSubtopics.of(lists.subtopics, self.relevance_level(convention))
         return self._values(lists, relevant)
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:

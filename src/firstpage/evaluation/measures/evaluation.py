@@ -9,14 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Chart, DataError, Floats, Ints, MeasureError, Table, Tabular, stacked
+from firstpage.core import (
+    Chart,
+    DataError,
+    Floats,
+    Ints,
+    MeasureError,
+    Table,
+    Tabular,
+    charts,
+    stacked,
+)
 from firstpage.data import Ids, check_query_weights
-from firstpage.evaluation.comparison.plots import distributions, means_of_measures
-from firstpage.evaluation.comparison.significance import mean_intervals, mean_of
 from firstpage.evaluation.measures.base import Convention, Measure
 from firstpage.evaluation.measures.inputs import first_ids
 from firstpage.evaluation.measures.query_segments import segment_columns
 from firstpage.evaluation.measures.registry import measure
+from firstpage.evaluation.measures.significance import mean_intervals, mean_of
 from firstpage.evaluation.measures.unjudged import Bounds
 
 
@@ -358,7 +367,7 @@ class Evaluation(Tabular):
         values = dict(zip(self.texts, self.values, strict=True))
         return {"query": [str(query) for query in self.queries], **values}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the means, with their intervals where these were computed."""
         rows = [[text, self.mean_text(text)] for text in self.texts]
         if self.intervals:
@@ -413,3 +422,36 @@ def query_weights(weights: Mapping[str, float], queries: Ids) -> Floats:
 def effective_queries(weights: Floats) -> float:
     """Return the number of equally weighted queries with the same error (Kish)."""
     return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+Drawing = tuple[str, str]  # an SVG element and its caption
+
+
+def means_of_measures(evaluation: Evaluation) -> list[Drawing]:
+    """Return a chart of the means of one system, if they have intervals."""
+    if not evaluation.intervals:
+        return []
+    rows = [(text, evaluation[text], *evaluation.intervals[text]) for text in evaluation.texts]
+    return [(charts.intervals(rows, "means"), "Means with 95 % bootstrap intervals.")]
+
+
+def means_of_systems(evaluations: Sequence[Evaluation], text: str) -> list[Drawing]:
+    """Return a chart of the means of several systems, if all have intervals."""
+    if not all(text in e.intervals for e in evaluations):
+        return []
+    rows = [(e.name, e[text], *e.intervals[text]) for e in evaluations]
+    return [(charts.intervals(rows, text), f"{text}: means with 95 % intervals.")]
+
+
+def distributions(
+    evaluations: Sequence[Evaluation], texts: Sequence[str], named: bool
+) -> list[Drawing]:
+    """Return a histogram over the queries per system and measure."""
+    return [
+        (
+            charts.histogram(e.per_query(text), text),
+            f"{text}{f' of {e.name}' if named else ''}: number of queries by value.",
+        )
+        for e in evaluations
+        for text in texts
+    ]

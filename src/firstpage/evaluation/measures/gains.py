@@ -48,7 +48,7 @@ class CG(Gained):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         out = np.empty(len(lists))
         graded.dcg(
             lists.labels, lists.tie_sizes, lists.offsets, np.zeros(len(lists)), kind, table,

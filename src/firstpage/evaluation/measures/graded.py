@@ -60,7 +60,7 @@ class Gained(Measure):
                 f"got {self.gain!r}."
             )
 
-    def _gain(self, lists: RankedLists, convention: Convention) -> tuple[int, Floats]:
+    def gain_table(self, lists: RankedLists, convention: Convention) -> tuple[int, Floats]:
         """Return kind and table of the gain for the kernel; a table must cover every label."""
         gain = self.gain if self.gain is not None else convention.gain
         if isinstance(gain, str):
@@ -80,7 +80,7 @@ class Gained(Measure):
 
         Labels whose gain is not positive are NaN, where a table does not rise with the label.
         """
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         if kind != kernel.TABLE or (table[0] >= 0 and (np.diff(table) >= 0).all()):
             return lists.ideal(depth)
         gains = np.empty(len(lists.pool))
@@ -100,7 +100,7 @@ class Gained(Measure):
         self, lists: RankedLists, convention: Convention, max_labels: Floats
     ) -> tuple[Floats, Floats, Ints]:
         """Return the gains of the ranked documents, those of the ideal list, and its offsets."""
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         best, best_offsets = self._ideal(lists, convention, ALL)
         ranked, ideal = np.empty(len(lists.labels)), np.empty(len(best))
         kernel.gains(lists.labels, lists.offsets, max_labels, kind, table, ranked)
@@ -137,7 +137,7 @@ class Discounted(Gained):
         self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
     ) -> Floats:
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         kernel.dcg(
             lists.labels, lists.tie_sizes, lists.offsets, max_labels, kind, table,
             self._discount(lists, convention), cutoff, out,
@@ -149,7 +149,7 @@ class Discounted(Gained):
     ) -> Floats:
         best, offsets = self._ideal(lists, convention, cutoff)
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         no_ties = np.ones(len(best), np.int64)
         kernel.dcg(
             best, no_ties, offsets, max_labels, kind, table, self._discount(lists, convention),
@@ -249,7 +249,7 @@ class NDCG(Discounted):
         if convention.strict_cutoff or convention.without_relevant == "one":
             return None
         cutoff = kernel_cutoff(self.cutoff)
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         gains = np.empty(len(lists.pool))
         kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
         ideal = self._ideal_dcg(lists, convention, lists.max_labels, cutoff)
@@ -286,7 +286,7 @@ class MeanNDCG(Discounted):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         best, offsets = self._ideal(lists, convention, ALL)
         out = np.empty(len(lists))
-        kind, table = self._gain(lists, convention)
+        kind, table = self.gain_table(lists, convention)
         kernel.mean_ndcg(
             lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
             table, self._discount(lists, convention), out,
@@ -427,7 +427,7 @@ class _TopK(Measure):
                 f"k of {self.name} must be at least 1 and at most {MAX_CUTOFF:,}; got {self.k}."
             )
 
-    def _position_aware(self, lists: RankedLists) -> RankedLists:
+    def position_aware(self, lists: RankedLists) -> RankedLists:
         """Return the lists with position-aware labels."""
         best, offsets = lists.ideal(ALL)
         self._check(best, offsets, lists)
@@ -522,7 +522,7 @@ class kNDCG(_TopK):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         ndcg = NDCG(gain="exp", cutoff=self.cutoff)
-        return ndcg.values(self._position_aware(lists), convention)
+        return ndcg.values(self.position_aware(lists), convention)
 
 
 @dataclass(frozen=True)
@@ -557,5 +557,5 @@ class kERR(_TopK):
     about: ClassVar[str] = "kappa-ERR, for top-k truths (Niu et al. 2012, eq. 3)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        relabeled = self._position_aware(lists)
+        relabeled = self.position_aware(lists)
         return err(relabeled, relabeled.max_labels, kernel_cutoff(self.cutoff))

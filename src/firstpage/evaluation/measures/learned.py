@@ -87,23 +87,29 @@ class _Learned(Measure):
         return f"{self.name}({inside})" + ("" if self.cutoff is None else f"@{self.cutoff}")
 
     @property
-    def _grades(self) -> Floats:
+    def grade_values(self) -> Floats:
         return np.array(self.utility.grades, np.float64)
 
     def _dcg(self, lists: RankedLists) -> Floats:
         out, workspace = np.empty(len(lists)), np.empty(self.table.shape[1])
         table_dcg(
-            lists.labels, lists.tie_sizes, lists.offsets, self._grades, self.table, workspace, out
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            self.grade_values,
+            self.table,
+            workspace,
+            out,
         )
         return out
 
-    def _grade_counts(self, lists: RankedLists) -> Ints:
+    def grade_counts(self, lists: RankedLists) -> Ints:
         """Return the number of judged documents of each grade, one row per query.
 
         A label that is not a grade raises an error.
         """
         counts = np.empty((len(lists), self.table.shape[1]), np.int64)
-        bad = count_grades(lists.pool, lists.pool_offsets, self._grades, counts)
+        bad = count_grades(lists.pool, lists.pool_offsets, self.grade_values, counts)
         if bad >= 0:
             raise MeasureError(
                 f"{self} has weights of the grades {', '.join(map(str, self.utility.grades))}, and "
@@ -113,11 +119,11 @@ class _Learned(Measure):
 
     def _check_labels(self, lists: RankedLists) -> None:
         """Raise an error for a judged document whose label is not a grade, ranked or not."""
-        self._grade_counts(lists)
+        self.grade_counts(lists)
 
     def _ideal_dcg(self, lists: RankedLists) -> Floats:
         """Return the DCG of the ideal order of each query's judged documents."""
-        return self.ideal(self._grade_counts(lists))
+        return self.ideal(self.grade_counts(lists))
 
     def ideal(self, counts: Ints) -> Floats:
         """Compute the ideal value of documents, given how many there are of each grade.
@@ -169,7 +175,7 @@ class _Learned(Measure):
         if self._form != "gains":
             return None
         self._check_labels(lists)
-        grade = np.searchsorted(self._grades, lists.pool, side="right") - 1
+        grade = np.searchsorted(self.grade_values, lists.pool, side="right") - 1
         gains = self._relative_gains()[np.maximum(grade, 0)]
         gains *= np.repeat(scale, np.diff(lists.pool_offsets))
         return AdditiveForm(gains, np.array(self.utility.discounts[: len(self.table)]))

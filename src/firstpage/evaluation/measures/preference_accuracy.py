@@ -14,7 +14,7 @@ from firstpage.core.kernels.losses import voted_agreement
 from firstpage.data import Dataset, Documents, Ids, join_documents, match_queries
 from firstpage.data.formats import Column, Run
 from firstpage.data.preferences import PreferencePairs, RowPairs
-from firstpage.evaluation.comparison.significance import BOOTSTRAP_ROUNDS, bootstrap
+from firstpage.evaluation.measures.significance import BOOTSTRAP_ROUNDS, bootstrap
 
 NAME = "PairAccuracy"
 
@@ -89,7 +89,7 @@ class PairAccuracy(Tabular):
         names = [str(query) for query in self.queries]
         return {"query": names, NAME: self.values, "votes": self.weights}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the accuracy, with its interval where it was computed."""
         head, row = ["measure", "mean"], [NAME, f"{self.value:.4f}"]
         if self.interval is not None:

@@ -70,7 +70,7 @@ def _at_recalls(
 ) -> Floats:
     """Return the interpolated precision at recalls, a row per query."""
     out = np.empty((len(lists), len(recalls)))
-    relevant = lists.relevant_counts(measure._level(convention))
+    relevant = lists.relevant_counts(measure.relevance_level(convention))
     kernel.interpolated_precision(*measure._ties(lists, convention), relevant, recalls, out)
     return out
 
@@ -173,7 +173,7 @@ class infAP(Binary):
     about: ClassVar[str] = "inferred average precision (Yilmaz & Aslam 2006)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        level = self._level(convention)
+        level = self.relevance_level(convention)
         kinds = np.full(len(lists.labels), kernel.OUTSIDE, np.int64)
         if lists.pool_rows is not None:
             kinds[lists.pool_rows == -2] = kernel.POOLED
@@ -208,7 +208,7 @@ class binG(Binary):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
-        relevant = lists.relevant_counts(self._level(convention))
+        relevant = lists.relevant_counts(self.relevance_level(convention))
         kernel.binary_g(*self._ties(lists, convention), relevant, out)
         return fill_empty(out, lists, convention)
 
@@ -238,7 +238,7 @@ class Accuracy(Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
         kernel.pairs_in_order(
-            lists.labels, lists.tie_sizes, lists.offsets, self._level(convention),
+            lists.labels, lists.tie_sizes, lists.offsets, self.relevance_level(convention),
             kernel_cutoff(self.cutoff), log_factorials(lists), out,
         )  # fmt: skip
         return out

@@ -12,16 +12,16 @@ import numpy as np
 from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
 from firstpage.data import Ids, match_queries
 from firstpage.data.formats import Column, Qrels, Run, is_frame
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.base import Convention, Measure, resolve_convention
+from firstpage.evaluation.measures.evaluate_systems import evaluate
+from firstpage.evaluation.measures.inputs import first_ids
+from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
+from firstpage.evaluation.measures.significance import (
     MIN_VARYING,
     Correction,
     adjust_p_values,
     count_varying,
 )
-from firstpage.evaluation.measures.base import Convention, Measure, resolve_convention
-from firstpage.evaluation.measures.evaluate_systems import evaluate
-from firstpage.evaluation.measures.inputs import first_ids
-from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.sources import is_path, named_systems, read_truth
 from firstpage.evaluation.planning.prediction_powered import (
     PoweredMean,
@@ -158,7 +158,7 @@ class Estimates(Tabular):
         rows = [*self.means, *self.differences]
         return {f.name: [getattr(row, f.name) for row in rows] for f in fields(Estimate)}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         head = [
             "system", "measure", "estimate", f"{100 * self.level:g}% interval", "p", "people alone",
             "machine alone", "weight", "as good as",
@@ -174,7 +174,7 @@ class Estimates(Tabular):
         return Table(head, rows, title, note, left_aligned=2)
 
     def __str__(self) -> str:
-        return self._summary_table().text()
+        return self.summary_table().text()
 
     __repr__ = __str__
 

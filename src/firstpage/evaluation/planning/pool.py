@@ -97,7 +97,7 @@ class PoolReport(Tabular):
         names = list(PoolRow.__dataclass_fields__)
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         head = [
             "system", "measure", f"judged@{self.depth}", "depth", "non-relevant", "condensed",
             "relevant",
@@ -128,7 +128,7 @@ class PoolReport(Tabular):
         return Table(head, rows, note=note, left_aligned=2)
 
     def __str__(self) -> str:
-        return self._summary_table().text()
+        return self.summary_table().text()
 
     __repr__ = __str__
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from firstpage.core import Bools, DataError, Floats, MeasureError
-from firstpage.evaluation.comparison.significance import t_tails
+from firstpage.evaluation.measures.significance import t_tails
 
 Target = Literal["population", "queries"]
 GUARD_QUERIES = 2  # more queries, on which the machine is taken to know nothing, in the variance

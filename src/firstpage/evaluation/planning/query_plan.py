@@ -15,13 +15,13 @@ from firstpage.data import sort_groups
 from firstpage.data.formats import Column, Run
 from firstpage.evaluation.comparison.compare_systems import compare
 from firstpage.evaluation.comparison.comparison import Comparison
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.registry import MeasureLike
+from firstpage.evaluation.measures.significance import (
     MIN_VARYING,
     count_varying,
     mean_pseudo_values,
     paired_differences,
 )
-from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.sources import named_systems
 from firstpage.evaluation.measures.unjudged import as_column
 from firstpage.evaluation.planning.power import (
@@ -119,7 +119,7 @@ class Plan(Tabular):
         names = list(PlanRow.__dataclass_fields__)
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         head = ["measure", "difference", "deviation", "correlation", "queries"]
         optional = {
             "careful": "careful_queries",
@@ -152,7 +152,7 @@ class Plan(Tabular):
         return Table([*head, *shown], rows, title, note)
 
     def __str__(self) -> str:
-        return self._summary_table().text()
+        return self.summary_table().text()
 
     __repr__ = __str__
 

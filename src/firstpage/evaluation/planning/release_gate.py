@@ -13,15 +13,15 @@ import numpy as np
 
 from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
 from firstpage.evaluation.comparison.baseline import Baseline
-from firstpage.evaluation.comparison.significance import (
+from firstpage.evaluation.measures.base import warn_of_differences
+from firstpage.evaluation.measures.evaluation import Evaluation
+from firstpage.evaluation.measures.registry import measure
+from firstpage.evaluation.measures.significance import (
     adjust_p_values,
     mean_of,
     mean_pseudo_values,
     paired_differences,
 )
-from firstpage.evaluation.measures.base import warn_of_differences
-from firstpage.evaluation.measures.evaluation import Evaluation
-from firstpage.evaluation.measures.registry import measure
 from firstpage.evaluation.planning.bounded_mean import BoundedSample, queries_to_exclude
 from firstpage.evaluation.planning.power import MAX_QUERIES, check_probability
 
@@ -125,7 +125,7 @@ class Gate(Tabular):
         names = [name for name in Check.__dataclass_fields__ if name != "text"]
         return {name: [getattr(check, name) for check in self.checks] for name in names}
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         head = ["check", "system", "measure", "value", "limit", "p", "at least", "queries"]
         rows = [
             [
@@ -153,7 +153,7 @@ class Gate(Tabular):
         str
             Title, table and note.
         """
-        return self._summary_table().markdown()
+        return self.summary_table().markdown()
 
     def to_junit(self) -> str:
         """Return the checks as JUnit XML, which CI systems show as tests.

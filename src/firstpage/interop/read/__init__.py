@@ -1,5 +1,5 @@
 """Readers of files of other programs: models, judgments, feature logs, clicks."""
 
-from firstpage.core.lazy import lazy_namespace
+from firstpage.core import lazy_namespace
 
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

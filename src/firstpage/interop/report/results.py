@@ -16,16 +16,16 @@ from firstpage.evaluation.comparison import (
     Segments,
     WinsAndLosses,
     differences_of_systems,
-    distributions,
-    means_of_measures,
-    means_of_systems,
     rank_systems,
 )
 from firstpage.evaluation.measures import (
     Bounds,
     Evaluation,
     bounds_table,
+    distributions,
     effective_queries,
+    means_of_measures,
+    means_of_systems,
     segment_means_table,
 )
 from firstpage.interop.report.html_page import figure, page, paragraph
@@ -359,7 +359,7 @@ def _comparison(comparison: Comparison, format: str, wins: WinsAndLosses | None)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison), *_bounds(comparison)]
     if len(comparison.systems) > 2:
-        tables.append(rank_systems(comparison)._summary_table())
+        tables.append(rank_systems(comparison).summary_table())
     tables += [] if segments is None else segment_tables(segments)
     if format == "latex":
         tables[1] = replace(tables[1], note=_test_line(comparison))
@@ -411,7 +411,7 @@ def _ranking_blocks(comparison: Comparison) -> list[str]:
     blocks = []
     for text in comparison.texts:
         ranks = rank_systems(comparison, text)
-        blocks += [ranks._summary_table().html(), ranks.matrix_table().html()]
+        blocks += [ranks.summary_table().html(), ranks.matrix_table().html()]
     return [*blocks, hardest_table(comparison, comparison.texts[0]).html()]
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from firstpage.evaluation.comparison import randomization
+from firstpage.evaluation.measures import randomization
 from firstpage.labeling.statistics.intervals import Proportion, nan_to_none
 from firstpage.labeling.statistics.records import Record, counted_records
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.evaluation.comparison import significance
+from firstpage.evaluation.measures import significance
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class Study:
             tables.append(_shared_table(self))
         tables += [_agreement_table(tool, table) for tool, table in self.derived.items()]
         if self.derived:
-            tables.append(_summary_table(self))
+            tables.append(summary_table(self))
         return [*tables, _consistency_table(self)]
 
     def __str__(self) -> str:
@@ -289,7 +289,7 @@ def _agreement_table(tool: str, agreement: Agreement) -> Table:
     return Table(["", *SIGNS], agreement.rows(), title, note)
 
 
-def _summary_table(study: Study) -> Table:
+def summary_table(study: Study) -> Table:
     head = ["", *(METHODS[tool] for tool in study.derived), "difference", "test"]
     names = {
         "overall": "overall", "without_ties": "without ties", "chance": "by chance",

@@ -188,7 +188,7 @@ def _form(measure: Measure, lists: RankedLists) -> MeasureForm:
         return _learned(measure, lists)
     if isinstance(measure, kNDCG):
         exponential = NDCG(gain="exp", cutoff=measure.cutoff)
-        return _form(exponential, measure._position_aware(lists))
+        return _form(exponential, measure.position_aware(lists))
     if isinstance(measure, (NDCG, DCG)):
         full = discounts(measure.discount or DEFAULT.discount, longest + 1)
         if isinstance(measure, NDCG):
@@ -197,14 +197,14 @@ def _form(measure: Measure, lists: RankedLists) -> MeasureForm:
             gains = form.gains
         else:
             measure.values(lists, DEFAULT)  # raises an error for labels that overflow
-            kind, table = measure._gain(lists, DEFAULT)
+            kind, table = measure.gain_table(lists, DEFAULT)
             gains = np.empty(len(lists.pool))
             gain_kernel.gains(lists.pool, lists.pool_offsets, 0.0 * ones, kind, table, gains)
         return MeasureForm(ADDITIVE, gains, full[:ranks], NO_TABLE, ones, full)
     rank = np.arange(1, longest + 2, dtype=np.float64)
     if isinstance(measure, (ERR, kERR)):
         if isinstance(measure, kERR):
-            lists = measure._position_aware(lists)
+            lists = measure.position_aware(lists)
             greatest = lists.max_labels
         else:
             greatest = measure.greatest_labels(lists)
@@ -212,7 +212,7 @@ def _form(measure: Measure, lists: RankedLists) -> MeasureForm:
         stop = np.where(lists.pool > 0, np.exp2(lists.pool - top) - np.exp2(-top), 0.0)
         return MeasureForm(CASCADE, stop, (1 / rank)[:ranks], NO_TABLE, ones, 1 / rank)
     assert isinstance(measure, (AP, RR, P, Recall, RBP))
-    level = measure._level(DEFAULT)
+    level = measure.relevance_level(DEFAULT)
     relevant = (lists.pool >= level).astype(np.float64)
     if isinstance(measure, AP):
         scale = safe_inverse(lists.relevant_counts(level))
@@ -238,8 +238,8 @@ def _learned(measure: LearnedDCG | LearnedNDCG, lists: RankedLists) -> MeasureFo
     if form is not None:
         full = np.append(measure.utility.discounts, 0.0)
         return MeasureForm(ADDITIVE, form.gains, form.discount, NO_TABLE, ones, full)
-    counts = measure._grade_counts(lists)
+    counts = measure.grade_counts(lists)
     scale = safe_inverse(measure.ideal(counts)) if isinstance(measure, LearnedNDCG) else ones
-    column = np.searchsorted(measure._grades, lists.pool, side="right") - 1
+    column = np.searchsorted(measure.grade_values, lists.pool, side="right") - 1
     gains = np.maximum(column, 0).astype(np.float64)
     return MeasureForm(TABLE, gains, np.empty(0), measure.table.copy(), scale, np.empty(0))

@@ -261,7 +261,7 @@ class Ranker(TrainableEstimator, Tabular):
         """
         before = dict(self.__dict__)
         try:
-            self._check_parameters()
+            self.check_parameters()
             self._check_position(X, position)
             if group is not None:
                 qid = qid_of_groups(X, qid, group)
@@ -441,7 +441,7 @@ class Ranker(TrainableEstimator, Tabular):
         """
         if pairs is not None:
             return self._score_pairs(X, y, sample_weight, pairs)
-        return self._score_by(any_measure(self._measure_name()), X, y, qid, sample_weight)
+        return self._score_by(any_measure(self.measure_name()), X, y, qid, sample_weight)
 
     def _score_by(
         self, measure: Any, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None
@@ -474,7 +474,7 @@ class Ranker(TrainableEstimator, Tabular):
 
     def _score_pairs(self, X: Any, y: object, sample_weight: object, pairs: Any) -> float:
         """Return the mean of the measure over votes on pairs."""
-        measure = pair_measure(self._measure_name())
+        measure = pair_measure(self.measure_name())
         if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
             raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
         rows, _ = join_pairs(pairs, X, None, stacklevel=4)
@@ -516,7 +516,7 @@ class Ranker(TrainableEstimator, Tabular):
 
     # --- helpers
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Raise an error for an invalid parameter."""
         for name in ("k", "patience", "threads"):
             if getattr(self, name) is not None:
@@ -539,4 +539,4 @@ class Ranker(TrainableEstimator, Tabular):
             raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
         if self.impute is not None:
             check_impute(self.impute)
-        any_measure(self._measure_name())
+        any_measure(self.measure_name())

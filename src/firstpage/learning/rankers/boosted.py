@@ -94,8 +94,8 @@ class Boosting(Ranker):
         )
         return _boost(request, state, self._rules(), ensemble)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         weak_rankers(self.weak)
         check_number(self, "rounds", 1, integer=True)
         for name, minimum in (("halvings", 0), ("stall", 1)):
@@ -161,8 +161,8 @@ class RankBoost(Boosting):
     def _rules(self) -> BoostingRules:
         return replace(super()._rules(), tol=float(self.tol))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "tol", 0)
         PairwiseExponential(self.k, self.pairs)
 
@@ -216,8 +216,8 @@ class AdaRank(Boosting):
             return self
         return replace(self, maximize=str(with_scale(measure, greatest())))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.on not in ("list", "top"):
             raise DataError(f"on must be 'list' or 'top'; got {self.on!r}.")
         if self.on == "top" and self.k is None:
@@ -282,8 +282,8 @@ class FocusedBoost(Boosting):
             terms.append((1 - self.beta, pair_term(training, self.k, "cross", self.label_margin)))
         return terms
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")

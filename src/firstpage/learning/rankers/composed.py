@@ -111,7 +111,7 @@ class Composed(Ranker):
         return {"solver": [replace(solver, rate=rate) for rate in solver.rate_grid]}
 
     def _tree_objective(self) -> TreeObjective:
-        self._check_parameters()
+        self.check_parameters()
         return TreeObjective(type(self).__name__, self._tree_loss(), self._truth)
 
     def _check_engine(self, engine: Engine) -> None:
@@ -121,8 +121,8 @@ class Composed(Ranker):
         if scorer.additive:
             check_trees(engine, scorer)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.solver != "auto":
             solver_of(self.solver, self.seed)
         if scorer_of(self.scorer).additive:

@@ -71,11 +71,11 @@ class PLRank(Smooth):
     l2: float = 0.0001
 
     def _loss(self) -> Loss:
-        return ExpectedMeasure(self._measure_name(), self.k, self.samples, self.seed)
+        return ExpectedMeasure(self.measure_name(), self.k, self.samples, self.seed)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_supported(parse_measure(self._measure_name()), type(self).__name__)
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_supported(parse_measure(self.measure_name()), type(self).__name__)
         check_number(self, "samples", 1, integer=True)
 
 
@@ -132,11 +132,11 @@ class LambdaRank(Smooth):
     l2: float = 0.001
 
     def _loss(self) -> Loss:
-        return LambdaLoss(self._measure_name(), self.k, self.variant, self.mu)
+        return LambdaLoss(self.measure_name(), self.k, self.variant, self.mu)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_supported(parse_measure(self._measure_name()), type(self).__name__)
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_supported(parse_measure(self.measure_name()), type(self).__name__)
         check_number(self, "mu", 0)
         self._loss()
 
@@ -227,8 +227,8 @@ class CoordinateAscent(Ranker):
             converged=solved.converged, interrupted=interrupted,
         )  # fmt: skip
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "restarts", 0, integer=True)
         check_number(self, "max_iter", 1, integer=True)
         check_number(self, "tol", 0)

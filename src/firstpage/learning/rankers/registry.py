@@ -137,7 +137,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         fitted = ranker(model.ranker, **parameters)
         if any(":" in str(value) for value in parameters.values()):  # a loss of the user's own
-            fitted._check_parameters()
+            fitted.check_parameters()
     except ParameterError as error:
         raise DataError(
             f"{model.source}: {error} `firstpage rank` and `serve` do not need it."

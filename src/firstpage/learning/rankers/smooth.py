@@ -65,8 +65,8 @@ class Smooth(Composed):
     def _penalty(self) -> float:
         return float(self.l2)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "l2", 0)
 
 
@@ -106,7 +106,7 @@ class RankNet(Smooth):
     def _loss(self) -> Loss:
         return PairwiseLogistic(self.k, average=self.average)
 
-    def _check_pairs(self) -> None:
+    def check_pairs(self) -> None:
         check_no_k(self)
 
     def _pair_loss(self) -> Loss:
@@ -298,16 +298,16 @@ class FocusedNet(Smooth):
             raise DataError("FocusedNet needs k, the depth of the top that it focuses on.")
         return focused_net(self.k, self.beta)
 
-    def _check_pairs(self) -> None:
+    def check_pairs(self) -> None:
         self._loss()
         if self.beta == 1:
             raise DataError("FocusedNet(beta=1) has no pair loss; choose beta below 1.")
 
-    def _reads_labels(self) -> bool:
+    def reads_labels(self) -> bool:
         return self.beta > 0
 
     def _pair_loss(self) -> Loss:
-        assert self.k is not None  # checked by `_check_pairs`
+        assert self.k is not None  # checked by `check_pairs`
         voted = Scaled(VotedLogistic(average=True), 1 / float(np.log(2)))
         return focused_net(self.k, self.beta, pairwise=voted)
 
@@ -342,7 +342,7 @@ class Regression(Smooth):
     _paper = "the pointwise baseline of Cheng et al., 2014"
     _about = "least squares regression of the labels"
     _grid: ClassVar = {"l2": [1e-6, 1e-4, 1e-3, 1e-2, 1e-1]}
-    _needs_preferences: ClassVar = False
+    needs_preferences: ClassVar = False
 
     _: KW_ONLY
     l2: float = 1e-6
@@ -421,6 +421,6 @@ class LossRanker(Smooth):
             warnings.warn(FUNCTION.format(loss), FirstpageWarning, stacklevel=4)
         return super()._learn(request)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         self._loss()

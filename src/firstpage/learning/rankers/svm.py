@@ -59,8 +59,8 @@ class SVM(Composed):
     def _penalty(self) -> float:
         return 1.0 / float(self.C)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "C", above=0)
         if not 1e-30 < self.C < 1e30:
             raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")
@@ -115,7 +115,7 @@ class RankSVM(SVM):
     def _loss(self) -> Loss:
         return PairwiseHinge(self.k, average=self.average, label_margin=self.label_margin)
 
-    def _check_pairs(self) -> None:
+    def check_pairs(self) -> None:
         check_no_k(self)
 
     def _pair_loss(self) -> Loss:
@@ -267,8 +267,8 @@ class TopMargin(SVM):
     def _loss(self) -> Loss:
         return StructuralHinge(self.delta, "margin", self.reference, k=self.k)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number(self, "rounds", 1, integer=True)
         self._loss()
 

@@ -72,7 +72,7 @@ class TopRank(Ranker):
     _paper = "Cheng, Sun and Xie, TopRank"
     _about = "TopSlack chooses candidates, other rankers vote on their order"
     _grid: ClassVar = {"depth": [10, 20, 50, 100]}
-    _needs_preferences: ClassVar = False  # its components decide
+    needs_preferences: ClassVar = False  # its components decide
     _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
@@ -84,12 +84,12 @@ class TopRank(Ranker):
     same_depth: bool = False
     k_agg: int | None = None
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         from firstpage.evaluation.aggregation import (
             SupervisedKemeny,  # other rankers do not need it
         )
 
-        super()._check_parameters()
+        super().check_parameters()
         check_number(self, "depth", 1, integer=True)
         if self.depth > MAX_CANDIDATES:
             raise DataError(f"depth must be at most {MAX_CANDIDATES}; got {self.depth}.")

@@ -83,7 +83,7 @@ class TrainableEstimator(ValidatingEstimator):
     Subclasses define the parameters below, and how to learn from a request.
     """
 
-    _needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
+    needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
     _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
     _supports_shards: ClassVar[bool] = False
     _shard_alternative: ClassVar[str] = "a ranker with linear weights"  # where they are refused
@@ -109,13 +109,13 @@ class TrainableEstimator(ValidatingEstimator):
         """Return the fitted model; every subclass defines it."""
         raise AssertionError(f"{type(self).__name__} does not learn")
 
-    def _check_pairs(self) -> None:
+    def check_pairs(self) -> None:
         """Raise an error unless the ranker can train on pairs with its parameters."""
         raise DataError(
             f"{type(self).__name__} needs labels; RankNet, RankSVM and FocusedNet train on pairs."
         )
 
-    def _reads_labels(self) -> bool:
+    def reads_labels(self) -> bool:
         """Return whether a fit on pairs reads labels too."""
         return False
 
@@ -126,7 +126,7 @@ class TrainableEstimator(ValidatingEstimator):
         """Return the truth to train on: with ties="random", equal labels in a random order."""
         return truth.top_k(self.k, self.seed) if self.ties == "random" and self.k else truth
 
-    def _measure_name(self) -> str:
+    def measure_name(self) -> str:
         """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
         return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 
@@ -154,8 +154,8 @@ class TrainableEstimator(ValidatingEstimator):
         pairs: object, valid: object, progress: StepCallback | None, checkpoint: FilePath | None,
     ) -> None:  # fmt: skip
         """Train on votes on pairs, and set the fitted attributes."""
-        self._check_pairs()
-        labeled = self._reads_labels()
+        self.check_pairs()
+        labeled = self.reads_labels()
         if y is not None and not labeled:
             raise DataError(LABELS_UNUSED.format(type(self).__name__))
         data = self._dataset(X, y, qid, reset=True, labeled=labeled)
@@ -182,7 +182,7 @@ class TrainableEstimator(ValidatingEstimator):
         if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)
         training = replace(training.without_empty(), convert=self._truth)
-        if self._needs_preferences:
+        if self.needs_preferences:
             training = training.without_uninformative()
         return self._transformed(training)
 
@@ -220,7 +220,7 @@ class TrainableEstimator(ValidatingEstimator):
             transform = transform.fit(shards)
         convert = clone(self)._truth
         return ShardedData.from_shards(
-            shards, engine, transform, convert, self._needs_preferences, self._reads_missing()
+            shards, engine, transform, convert, self.needs_preferences, self._reads_missing()
         )
 
     def _fit(
@@ -247,9 +247,9 @@ class TrainableEstimator(ValidatingEstimator):
         valid_pairs: RowPairs | None = None,
     ) -> FitRequest:  # fmt: skip
         """Return the data and the options of a fit, checked."""
-        checked, measure = None, any_measure(self._measure_name())
+        checked, measure = None, any_measure(self.measure_name())
         if valid_pairs is not None:
-            measure = pair_measure(self._measure_name())
+            measure = pair_measure(self.measure_name())
         elif isinstance(measure, PairMeasure) and valid is not None:
             raise DataError(NEEDS_PAIRS.format(measure))
         if valid is not None:

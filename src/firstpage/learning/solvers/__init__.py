@@ -1,5 +1,5 @@
 """Solvers, which minimize an objective; they see neither features nor truth."""
 
-from firstpage.core.lazy import lazy_namespace
+from firstpage.core import lazy_namespace
 
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

@@ -90,7 +90,7 @@ def list_gains(measure: Measure, lists: Lists) -> Tensor:
         ideal = (best * table[:cutoff]).sum(-1, keepdim=True)
         return torch.where(ideal > 0, gains / torch.where(ideal > 0, ideal, 1.0), 0.0)
     assert isinstance(measure, (P, Recall, RBP))
-    level = measure._level(DEFAULT)
+    level = measure.relevance_level(DEFAULT)
     gains = (lists.key >= level).to(labels.dtype)
     if type(measure) is Recall:
         gains = gains / gains.sum(-1, keepdim=True).clamp(min=1)

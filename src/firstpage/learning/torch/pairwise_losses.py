@@ -139,14 +139,14 @@ class FocusedNetLoss(RankingLoss):
         tables: tuple[Any, ...] = (None, None, None)
         if beta > 0 and focused.supports_permutations(k):
             tables = focused.permutation_tables(k)
-        for name, table in zip(("_reach", "_entropy", "_span"), tables, strict=True):
+        for name, table in zip(("reach", "entropy", "span"), tables, strict=True):
             self.register_buffer(name, table, persistent=False)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         assert self.k is not None
         values, gradient = lists.scores.new_zeros(()), lists.scores.new_zeros(())
         if self.beta > 0:
-            tables = None if self._reach is None else (self._reach, self._entropy, self._span)
+            tables = None if self.reach is None else (self.reach, self.entropy, self.span)
             part, part_gradient = focused.top_list(lists, self.k, tables)
             values, gradient = self.beta * part, self.beta * part_gradient
         if self.beta < 1:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.evaluation.comparison import t_tails
+from firstpage.evaluation.measures import t_tails
 from firstpage.papers.study.study import Claim, ClaimVerdict
 
 ALPHA = 0.05  # significance level

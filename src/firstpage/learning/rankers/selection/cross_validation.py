@@ -13,8 +13,14 @@ from firstpage.core import DataError, FirstpageWarning, Floats, Table, Tabular
 from firstpage.data import Dataset, Fold
 from firstpage.data.formats import Run
 from firstpage.data.preferences import PairTruth, PreferencePairs
-from firstpage.evaluation.comparison import adjust_p_values, randomization
-from firstpage.evaluation.measures import Measure, MeasureLike, evaluate, measures_by_text
+from firstpage.evaluation.measures import (
+    Measure,
+    MeasureLike,
+    adjust_p_values,
+    evaluate,
+    measures_by_text,
+    randomization,
+)
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.pair_measures import (
@@ -203,7 +209,7 @@ class CrossValidation(Tabular):
             "seed_deviation": [self.seed_deviation(*cell) for cell in cells],
         }
 
-    def _summary_table(self) -> Table:
+    def summary_table(self) -> Table:
         """Return the means with their standard errors, one row per ranker."""
         rows = [
             [

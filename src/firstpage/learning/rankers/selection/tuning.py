@@ -203,7 +203,7 @@ def tune(
         raise state.error
     return Tuned(
         state.best, state.parameters, state.measured(state.score), state.trials,
-        str(ranker._measure_name() if pairs is None else state.measure), interrupted,
+        str(ranker.measure_name() if pairs is None else state.measure), interrupted,
     )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ class _Search:
     ) -> None:  # fmt: skip
         self.ranker, self.train, self.valid = ranker, train, valid
         self.total, self.progress, self.pairs = total, progress, pairs
-        self.measure = (any_measure if pairs is None else pair_measure)(ranker._measure_name())
+        self.measure = (any_measure if pairs is None else pair_measure)(ranker.measure_name())
         self.trials: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None

@@ -73,13 +73,13 @@ class LambdaMART(Ranker):
     def _paper_grid(self) -> Grid:
         return tree_grid(self._trees())
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.ties == "random":
             raise DataError(
                 "LambdaMART maximizes a measure of the labels as they are; ties='random' has no "
                 "effect on it. Leave ties out."
             )
-        super()._check_parameters()
+        super().check_parameters()
         gains_of(self.gain)
 
     def _check_engine(self, engine: Engine) -> None:
