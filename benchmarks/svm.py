@@ -50,7 +50,8 @@ def training_data() -> dict[str, fp.Dataset]:
 
 def objective(data: fp.Dataset, w: np.ndarray, C: float) -> float:
     """Return |w|^2 / 2 + C * (mean hinge loss over the queries that have pairs)."""
-    losses, _ = fp.loss("PairwiseHinge").value_grad(np.asarray(data.X, float) @ w, data.truth)
+    hinge = fp.extend.loss("PairwiseHinge")
+    losses, _ = hinge.value_grad(np.asarray(data.X, float) @ w, data.truth)
     return float(w @ w / 2 + C * losses.sum() / informative_queries(data))
 
 

@@ -66,10 +66,10 @@ def test_votes_are_read_back(tmp_path: Path) -> None:
 
 
 def test_samples_are_read_back(tmp_path: Path) -> None:
-    sample = fp.QuerySample.draw(["=1+1", "-5 degrees", "-5", "'@x"], 2, seed=0)
+    sample = fp.planning.QuerySample.draw(["=1+1", "-5 degrees", "-5", "'@x"], 2, seed=0)
     sample.write(tmp_path / "sample.csv")
     assert "'=1+1,0.5," in (tmp_path / "sample.csv").read_text()
-    assert fp.QuerySample.read(tmp_path / "sample.csv").queries == sample.queries
+    assert fp.planning.QuerySample.read(tmp_path / "sample.csv").queries == sample.queries
 
 
 def test_ratings_are_read_back(tmp_path: Path) -> None:

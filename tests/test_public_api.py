@@ -29,7 +29,9 @@ def test_dir_lists_the_public_names_alone() -> None:
 @pytest.mark.parametrize("namespace", [fp, *NAMESPACES], ids=lambda module: module.__name__)
 def test_no_public_name_is_a_submodule(namespace: ModuleType) -> None:
     """Importing a submodule sets its name in the package, and would hide a function of that name."""
-    submodules = {module.name for module in pkgutil.iter_modules(namespace.__path__)}
+    submodules = {
+        module.name for module in pkgutil.iter_modules(vars(namespace).get("__path__", []))
+    }
     names = set(namespace.__all__) & submodules
     assert not [name for name in names if not inspect.ismodule(getattr(namespace, name))]
 

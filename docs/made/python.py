@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,17 +29,20 @@ class Group(NamedTuple):
 # In the order of the loop.
 GROUPS = (
     Group("Data and truth", "Files, datasets and ground truth ([guide](data.md)).", package="data"),
+    Group("Search", "Documents, indexes, features and searches ([guide](search.md)).", package="search"),
     Group("Demo", "A collection of real texts and questions that needs no download ([guide](loop.md)).", "firstpage.demo"),
     Group("Label", "Few questions per query, and its ordered top k as a result ([guide](label-strategies.md)).", "firstpage.labeling"),
-    Group("Train", "Rankers, their selection and their explanation ([guide](train.md)).", package="rankers"),
-    Group("Export", "Models for search engines and other programs ([guide](export.md)).", package="interop.export"),
-    Group("Import", "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).", package="interop.read"),
-    Group("Losses", "What rankers minimize.", package="losses"),
-    Group("Evaluate and compare", "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).", package="measures"),
+    Group("Train", "Rankers, their selection and their explanation ([guide](train.md)).", package="learning"),
+    Group("Exchange", "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).", "firstpage.interop"),
+    Group("Export", "Models for search engines and other programs ([guide](export.md)).", package="interop"),
+    Group("Evaluate and compare", "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).", package="evaluation"),
+    Group("Plan and gate", "How many queries, which ones, complete pools, release gates ([guide](evaluate.md)).", "firstpage.evaluation.planning"),
     Group("Learn the measure", "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).", "firstpage.evaluation.dcglearn"),
     Group("Aggregate", "Several rankings into one ([guide](aggregate.md)).", "firstpage.evaluation.aggregation"),
     Group("Theory", "Order sensitivity and consistency of losses ([guide](theory.md)).", "firstpage.papers"),
-    Group("Errors", "All errors that a user's input causes are a `FirstpageError` with a message of one line.", package="errors"),
+    Group("Extend", "Losses, measures and rankers of your own ([guide](custom.md)).", "firstpage.extend"),
+    Group("Results", "What functions return, for annotations of types.", "firstpage.results"),
+    Group("Errors", "All errors that a user's input causes are a `FirstpageError` with a message of one line.", package="core"),
 )  # fmt: skip
 MAX_SIGNATURE = 88  # characters; a longer signature has one line per parameter
 
@@ -60,7 +64,7 @@ def python_page() -> str:
     used = Counter[str]()
     for group in GROUPS:
         namespace, names = import_module(group.namespace), _names(group)
-        prefix = group.namespace.replace("firstpage", "fp")
+        prefix = _prefix(group)
         index = [f"[`{name}`]({_anchor(f'{prefix}.{name}', used)})" for name in names]
         lines += [
             f"## {group.title}",
@@ -73,6 +77,12 @@ def python_page() -> str:
         for name in names:
             lines += _described(f"{prefix}.{name}", getattr(namespace, name))
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _prefix(group: Group) -> str:
+    """Return the path by which users reach a namespace: `fp.planning`."""
+    name = group.namespace.rpartition(".")[2]
+    return "fp" if name == "firstpage" else f"fp.{name}"
 
 
 def _anchor(heading: str, used: Counter[str] | None = None) -> str:
@@ -90,14 +100,20 @@ def _names(group: Group) -> list[str]:
     module_of = stub_imports(Path(str(namespace.__file__)).with_suffix(".pyi"))
     names = [
         name
-        for name, module in module_of.items()
-        if f"{module}.".startswith(f"firstpage.{group.package}.") or not group.package
+        for name in namespace.__all__
+        if not group.package or _is_in(module_of.get(name, ""), name, group.package)
     ]
     first = Ranker.__name__  # the base class documents what all rankers share
     return sorted(
         names,
         key=lambda n: (n != first, not inspect.isclass(getattr(namespace, n)), n.casefold()),
     )
+
+
+def _is_in(module: str, name: str, package: str) -> bool:
+    """Return whether a name other than a namespace comes from a package."""
+    is_namespace = find_spec(f"{module}.{name}") is not None if module else False
+    return f"{module}.".startswith(f"firstpage.{package}.") and not is_namespace
 
 
 def _described(path: str, value: Any) -> list[str]:

@@ -27,13 +27,13 @@ def test_from_the_sample_to_the_estimates(run, files: Path) -> None:
     drawn = run("sample", "machine.qrels", "--size", 15, "--seed", 1, "-o", "sample.csv")
     assert (drawn.returncode, drawn.stdout) == (0, "")
     assert "15 of 40 queries drawn (seed 1)" in drawn.stderr
-    sample = fp.QuerySample.read("sample.csv")
-    assert sample.drawn_queries == fp.QuerySample.draw(MACHINE, 15, seed=1).drawn_queries
+    sample = fp.planning.QuerySample.read("sample.csv")
+    assert sample.drawn_queries == fp.planning.QuerySample.draw(MACHINE, 15, seed=1).drawn_queries
     people = {query: HUMAN[query] for query in sample.drawn_queries}
     fp.write_qrels(fp.Qrels.from_dict(people), "people.qrels")
     done = run("estimate", "x.run", "y.run", *JUDGMENTS, "-m", "RR", "--baseline", "y", "--json")
     assert done.returncode == 0
-    expected = fp.estimate(
+    expected = fp.planning.estimate(
         SYSTEMS, people, MACHINE, sample, measures="RR", baseline="y"
     ).to_dict()  # fmt: skip
     assert json.loads(done.stdout) == expected

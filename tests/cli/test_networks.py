@@ -45,7 +45,7 @@ import numpy as np
 import firstpage as fp
 
 @dataclass(frozen=True)
-class Squares(fp.Loss):
+class Squares(fp.extend.Loss):
     scale: float = 1.0
 
     def value_grad(self, scores, truth):

@@ -250,7 +250,7 @@ def test_plan_and_segments(run, folder) -> None:
     command = ("plan", "t.qrels", "*.run", "-m", "RR", "--difference", 0.02, "--json")
     code, out, _ = run(*command)
     assert code == 0
-    expected = fp.plan("*.run", "t.qrels", measures="RR", differences=[0.02])
+    expected = fp.planning.plan("*.run", "t.qrels", measures="RR", differences=[0.02])
     assert json.loads(out)["rows"][0]["queries"] == expected.rows[0].queries
     assert run("plan", "--deviation", 0.2, "-f", "csv").stdout.count("NDCG@10") == 4
     assert "two or more runs, or --deviation" in run("plan", "t.qrels", "good.run").stderr

@@ -20,7 +20,7 @@ def results() -> dict[str, tuple[Any, list[str], int]]:
     evaluation = fp.evaluate(SCORES, DATA, measures=["NDCG@3", "AP"], ci=True)
     comparison = fp.compare({"up": SCORES, "down": -SCORES}, DATA, measures=["NDCG@3", "AP"])
     values = {"A": {"AP": np.array([[0.5, 1.0]])}, "B": {"AP": np.array([[0.4, 0.6]])}}
-    validation = fp.CrossValidation(
+    validation = fp.results.CrossValidation(
         ("AP",), "default", ("q1", "q2"), np.array([1.0, 1.0]), values, {}
     )
     difference = ["measure", "system", "against", "difference", "low", "high", "p", "p_corrected"]

@@ -136,7 +136,7 @@ class GateRequest:
 
 def save_baseline(evaluation: Evaluation, truth: Any, path: Path) -> None:
     """Store the values of a ranking."""
-    from firstpage.evaluation.comparison import Baseline
+    from firstpage.evaluation.planning import Baseline
 
     Baseline.from_evaluation(evaluation, truth).save(path)
     print(f"wrote {path}", file=sys.stderr)
@@ -152,7 +152,7 @@ def read_baseline(path: Path | None, truth: Any, measured: Callable[[Path], Eval
 def _stored(path: Path, truth: Any) -> Any:
     """Read a stored baseline; print a note if the judgments have changed since."""
     from firstpage.cli import shared
-    from firstpage.evaluation.comparison import Baseline, fingerprint
+    from firstpage.evaluation.planning import Baseline, fingerprint
 
     stored = Baseline.read(path)
     if stored.judgments and fingerprint(truth) not in ("", stored.judgments):

@@ -16,7 +16,7 @@ from firstpage.evaluation.comparison.ranking import significance_groups
 QUERIES = 40
 
 
-def comparison(offsets: dict[str, float], measures: str = "RR", **options) -> fp.Comparison:
+def comparison(offsets: dict[str, float], measures: str = "RR", **options) -> fp.results.Comparison:
     """Return systems whose values differ by these offsets, with noise."""
     rng = np.random.default_rng(0)
     scores = {name: [2, 1] * QUERIES for name in offsets}

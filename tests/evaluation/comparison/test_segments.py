@@ -27,7 +27,7 @@ LABELS = [1, 0] * 24
 QUERIES = [str(q) for q in range(24)]
 
 
-def comparison(a, b, **options) -> fp.Comparison:
+def comparison(a, b, **options) -> fp.results.Comparison:
     """Return a comparison of systems with these values of RR."""
     result = fp.compare(
         {"a": [2, 1] * 24, "b": [2, 1] * 24}, LABELS, qid=QID, measures="RR", rounds=2000, **options

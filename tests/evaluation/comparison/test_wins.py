@@ -18,7 +18,7 @@ SYSTEMS = {"bad": BAD, "good": GOOD}
 
 
 @pytest.fixture(scope="module")
-def comparison() -> fp.Comparison:
+def comparison() -> fp.results.Comparison:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
         return fp.compare(SYSTEMS, QRELS, measures=["RR", "NDCG@5"], rounds=100)

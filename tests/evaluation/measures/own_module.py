@@ -13,13 +13,13 @@ ABSENT = 3
 
 
 @dataclass(frozen=True)
-class OwnPrecision(fp.Measure):
+class OwnPrecision(fp.extend.Measure):
     """Precision in the first k ranks, without the mean over ties."""
 
     level: float = 1.0
     cutoff: int | None = None
 
-    def values(self, lists: fp.RankedLists, convention: fp.Convention) -> Floats:
+    def values(self, lists: fp.extend.RankedLists, convention: fp.Convention) -> Floats:
         k = self.cutoff or 10
         rank = np.arange(len(lists.labels)) - np.repeat(lists.offsets[:-1], lists.lengths)
         hits = (lists.labels >= self.level) & (rank < k)
@@ -32,7 +32,7 @@ class LowerIsBetter(OwnPrecision):
 
     lower_is_better = True
 
-    def values(self, lists: fp.RankedLists, convention: fp.Convention) -> Floats:
+    def values(self, lists: fp.extend.RankedLists, convention: fp.Convention) -> Floats:
         return -super().values(lists, convention)
 
 

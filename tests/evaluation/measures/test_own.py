@@ -81,9 +81,9 @@ def test_a_function_is_said_to_be_slow_once() -> None:
 
 
 def test_a_registered_measure_is_found_by_name() -> None:
-    fp.register_measure(OwnPrecision, "FirstRanks")
+    fp.extend.register_measure(OwnPrecision, "FirstRanks")
     assert fp.measure("first-ranks(level=2)@3") == OwnPrecision(2.0, 3)
-    assert fp.register_measure(OwnPrecision, "FirstRanks") is OwnPrecision  # again
+    assert fp.extend.register_measure(OwnPrecision, "FirstRanks") is OwnPrecision  # again
     assert str(OwnPrecision(2.0, 3)) == f"{OWN}:OwnPrecision(level=2)@3"
     assert fp.measure(str(OwnPrecision(2.0, 3))) == OwnPrecision(2.0, 3)
     evaluation = fp.evaluate(SCORES, DATA, measures="FirstRanks@3,NDCG@3")
@@ -117,10 +117,22 @@ def test_own_measures_are_compared_cross_validated_and_tuned(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: fp.register_measure(OwnPrecision, "NDCG"), ParameterError, "already a measure"),
-        (lambda: fp.register_measure(OwnPrecision, "map"), ParameterError, "already a measure"),
-        (lambda: fp.register_measure(OwnPrecision, "a b"), ParameterError, "'a b' cannot be the"),
-        (lambda: fp.register_measure(int), ParameterError, "derived from fp.Measure"),
+        (
+            lambda: fp.extend.register_measure(OwnPrecision, "NDCG"),
+            ParameterError,
+            "already a measure",
+        ),
+        (
+            lambda: fp.extend.register_measure(OwnPrecision, "map"),
+            ParameterError,
+            "already a measure",
+        ),
+        (
+            lambda: fp.extend.register_measure(OwnPrecision, "a b"),
+            ParameterError,
+            "'a b' cannot be the",
+        ),
+        (lambda: fp.extend.register_measure(int), ParameterError, "derived from fp.extend.Measure"),
         (lambda: fp.measure("gone:X@3"), fp.MeasureError, "module 'gone' cannot be imported"),
         (lambda: fp.measure(f"{OWN}:Absent"), fp.MeasureError, "has no measure 'Absent'"),
         (lambda: fp.measure(f"{OWN}:ABSENT"), fp.MeasureError, "has no measure 'ABSENT'"),
@@ -165,10 +177,10 @@ def test_functions_have_no_parameters() -> None:
         fp.measure(f"{FUNCTION}@3")
 
 
-def returning(result: Any) -> fp.Measure:
+def returning(result: Any) -> fp.extend.Measure:
     @dataclass(frozen=True)
-    class Broken(fp.Measure):
-        def values(self, lists: fp.RankedLists, convention: fp.Convention) -> Any:
+    class Broken(fp.extend.Measure):
+        def values(self, lists: fp.extend.RankedLists, convention: fp.Convention) -> Any:
             return result(len(lists))
 
     return Broken()

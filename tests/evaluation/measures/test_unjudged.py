@@ -23,7 +23,7 @@ CONDENSED = {  # a measure with the parameter: the same without it
 }  # fmt: skip
 
 
-def quiet(*arguments, **options) -> fp.Evaluation:
+def quiet(*arguments, **options) -> fp.results.Evaluation:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
         return fp.evaluate(*arguments, **options)

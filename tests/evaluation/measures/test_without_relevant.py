@@ -16,7 +16,7 @@ OTHERS = ("P@2", "RR", "DCG@3", "ERR", "Success@2", "SetSuccess", "NumRel")
 
 def evaluate(
     rule: str, measures: tuple[str, ...] = NORMALIZED + OTHERS, **options
-) -> fp.Evaluation:
+) -> fp.results.Evaluation:
     return fp.evaluate(
         SCORES, LABELS, qid=QID, measures=measures, without_relevant=rule, **options
     )  # fmt: skip

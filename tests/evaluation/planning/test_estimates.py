@@ -54,8 +54,8 @@ def test_intervals_are_cut_to_the_possible_values() -> None:
         "x": {q: {"a": 2.0, "b": 1.0} for q in names},
         "y": {q: {"a": 1.0, "b": 2.0} for q in names},
     }
-    sample = fp.QuerySample(names, np.full(40, 0.5), np.arange(40) < 20)
-    result = fp.estimate(systems, human, machine, sample, measures=["RR", "DCG"])
+    sample = fp.planning.QuerySample(names, np.full(40, 0.5), np.arange(40) < 20)
+    result = fp.planning.estimate(systems, human, machine, sample, measures=["RR", "DCG"])
     for mean in result.means:
         if mean.measure == "RR":
             assert 0 <= mean.low <= mean.value <= mean.high <= 1
@@ -98,7 +98,7 @@ def simulate(kind: str, target: str, rounds: int = ROUNDS) -> dict[str, float]:
         machine = np.clip(0.2 + 0.6 * human + rng.normal(0, 0.15, size), 0, 1)
         truth = human.mean() if target == "queries" else 0.35
         sizes = None if kind == "equal" else dict(zip(names, 0.2 + machine, strict=True))
-        sample = fp.QuerySample.draw(names, count, sizes=sizes, seed=seed)
+        sample = fp.planning.QuerySample.draw(names, count, sizes=sizes, seed=seed)
         p, drawn = sample.probabilities, sample.drawn
         values = human[drawn], machine
         estimates = {
@@ -148,7 +148,7 @@ def test_equal_probabilities_are_a_simple_random_sample() -> None:
 
 
 def test_sizes_above_the_limit_are_certain() -> None:
-    sample = fp.QuerySample.draw("abcd", 2, sizes={"a": 100, "b": 1, "c": 2, "d": 1})
+    sample = fp.planning.QuerySample.draw("abcd", 2, sizes={"a": 100, "b": 1, "c": 2, "d": 1})
     assert sample.probabilities.tolist() == [1.0, 0.25, 0.5, 0.25]
     assert "a" in sample.drawn_queries
 
@@ -163,8 +163,10 @@ SYSTEMS = {
 
 @pytest.mark.filterwarnings("ignore::firstpage.FirstpageWarning")
 def test_estimates_of_systems_agree_with_evaluate_where_all_is_judged() -> None:
-    sample = fp.QuerySample.draw(HUMAN, 40)
-    result = fp.estimate(SYSTEMS, HUMAN, MACHINE, sample, measures=["NDCG@3", "RR"], baseline="x")
+    sample = fp.planning.QuerySample.draw(HUMAN, 40)
+    result = fp.planning.estimate(
+        SYSTEMS, HUMAN, MACHINE, sample, measures=["NDCG@3", "RR"], baseline="x"
+    )
     compared = fp.compare(SYSTEMS, HUMAN, measures=["NDCG@3", "RR"], baseline="x")
     for row in result.means:
         expected = compared.values(row.measure)[compared.systems.index(row.system)].mean()
@@ -177,11 +179,11 @@ def test_estimates_of_systems_agree_with_evaluate_where_all_is_judged() -> None:
 
 @pytest.mark.filterwarnings("ignore::firstpage.FirstpageWarning")
 def test_judgments_that_were_not_drawn_are_ignored() -> None:
-    sample = fp.QuerySample.draw(HUMAN, 20, seed=2)
+    sample = fp.planning.QuerySample.draw(HUMAN, 20, seed=2)
     drawn = {query: HUMAN[query] for query in sample.drawn_queries}
     others = {q: {"a": 0, "b": 4, "c": 4} for q in HUMAN if q not in drawn}
-    plain = fp.estimate(SYSTEMS, drawn, MACHINE, sample, measures="RR")
-    chosen = fp.estimate(SYSTEMS, {**drawn, **others}, MACHINE, sample, measures="RR")
+    plain = fp.planning.estimate(SYSTEMS, drawn, MACHINE, sample, measures="RR")
+    chosen = fp.planning.estimate(SYSTEMS, {**drawn, **others}, MACHINE, sample, measures="RR")
     assert plain.to_dict() == chosen.to_dict()
     assert "20 of 40 queries" in str(plain)
     assert plain.to_pandas()["system"].tolist() == ["x", "y", "y"]
@@ -189,9 +191,9 @@ def test_judgments_that_were_not_drawn_are_ignored() -> None:
 
 
 def test_a_machine_that_never_errs_gets_a_warning_and_is_worth_much() -> None:
-    sample = fp.QuerySample.draw(HUMAN, 20, seed=2)
+    sample = fp.planning.QuerySample.draw(HUMAN, 20, seed=2)
     with pytest.warns(fp.FirstpageWarning, match="varies on fewer than 10 sampled queries in y"):
-        result = fp.estimate({"y": SYSTEMS["y"]}, HUMAN, HUMAN, sample, measures="RR")
+        result = fp.planning.estimate({"y": SYSTEMS["y"]}, HUMAN, HUMAN, sample, measures="RR")
     # Two more queries on which the machine knows nothing: errors of variance 2 s^2 in 2 of 20.
     variance = 2 / 20 * 2 * (1 / 20 - 1 / 40) + 1 / 40  # in units of s^2
     assert result.means[0].equivalent_queries == pytest.approx(1 / variance)
@@ -206,7 +208,7 @@ def test_a_machine_that_errs_rarely_has_no_interval_of_zero_width() -> None:
     machine = np.where(rng.random(400) < 0.05, rng.permutation(human), human)
     hits = 0
     for seed in range(200):
-        sample = fp.QuerySample.draw(map(str, range(400)), 25, seed=seed)
+        sample = fp.planning.QuerySample.draw(map(str, range(400)), 25, seed=seed)
         p, drawn = sample.probabilities, sample.drawn
         low, high = powered_mean(human[drawn], machine, p, drawn, None, "queries").interval(0.95)
         hits += low <= human.mean() <= high
@@ -214,7 +216,12 @@ def test_a_machine_that_errs_rarely_has_no_interval_of_zero_width() -> None:
 
 
 def draw(**changes: object) -> dict[str, object]:
-    return {"human": HUMAN, "machine": MACHINE, "sample": fp.QuerySample.draw(HUMAN, 9), **changes}
+    return {
+        "human": HUMAN,
+        "machine": MACHINE,
+        "sample": fp.planning.QuerySample.draw(HUMAN, 9),
+        **changes,
+    }
 
 
 @pytest.mark.parametrize(
@@ -222,7 +229,10 @@ def draw(**changes: object) -> dict[str, object]:
     [
         ({"human": {"q0": {"a": 1}}}, r"of 9 drawn queries have no human judgments: q"),
         ({"machine": {"q0": {"a": 1}}}, r"39 of 40 queries have no machine judgments: q1, q2"),
-        ({"sample": fp.QuerySample.draw(HUMAN, 2)}, "2 queries; estimates need at least 3"),
+        (
+            {"sample": fp.planning.QuerySample.draw(HUMAN, 2)},
+            "2 queries; estimates need at least 3",
+        ),
         ({"target": "all"}, "target must be population or queries; got 'all'"),
         ({"level": 95}, "level must be between 0 and 1; got 95"),
         ({"machine_weight": math.nan}, "machine_weight must be a finite number"),
@@ -235,7 +245,7 @@ def draw(**changes: object) -> dict[str, object]:
 def test_refused(changes: dict[str, object], message: str) -> None:
     arguments = draw(**changes)
     with pytest.raises(fp.FirstpageError, match=message):
-        fp.estimate(SYSTEMS, **arguments)  # type: ignore[arg-type]
+        fp.planning.estimate(SYSTEMS, **arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +263,7 @@ def test_files_of_samples_are_checked(tmp_path, text: str, message: str) -> None
     path = tmp_path / "sample.csv"
     path.write_text(text)
     with pytest.raises(fp.DataError, match=message):
-        fp.QuerySample.read(path)
+        fp.planning.QuerySample.read(path)
 
 
 @pytest.mark.parametrize(
@@ -267,4 +277,4 @@ def test_files_of_samples_are_checked(tmp_path, text: str, message: str) -> None
 )
 def test_wrong_draws_are_refused(size: int, sizes: dict[str, float], message: str) -> None:
     with pytest.raises(fp.DataError, match=message):
-        fp.QuerySample.draw("ab", size, sizes=sizes)
+        fp.planning.QuerySample.draw("ab", size, sizes=sizes)

@@ -1,4 +1,4 @@
-"""Sample sizes: against simulation, R, and through `fp.plan`."""
+"""Sample sizes: against simulation, R, and through `fp.planning.plan`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def runs(queries: int = 30) -> tuple[dict, dict]:
 @pytest.mark.slow
 def test_a_plan_is_estimated_from_runs() -> None:
     systems, qrels = runs()
-    plan = fp.plan(systems, qrels, measures=["NDCG@5", "AP"], differences=[0.02, 0.05], depth=3)
+    plan = fp.planning.plan(
+        systems, qrels, measures=["NDCG@5", "AP"], differences=[0.02, 0.05], depth=3
+    )
     comparison = fp.compare(systems, qrels, measures=["NDCG@5", "AP"], ci=False)
     a, b = comparison.values("AP")
     row = plan.rows[2]
@@ -98,7 +100,7 @@ def test_a_plan_is_estimated_from_runs() -> None:
     assert plan.rows[3].power_now == pytest.approx(
         power_of_shift(0.05 / row.deviation * math.sqrt(30), 30, 0.05)
     )
-    stricter = fp.plan(systems, qrels, measures="AP", differences=[0.02], comparisons=6)
+    stricter = fp.planning.plan(systems, qrels, measures="AP", differences=[0.02], comparisons=6)
     assert stricter.rows[0].queries == required_queries(0.02, row.deviation, 0.05 / 6)
 
 
@@ -125,7 +127,7 @@ def test_the_pool_counts_different_documents() -> None:
 )
 def test_invalid_plans_raise_an_error(options, message: str) -> None:
     with pytest.raises(fp.FirstpageError, match=message):
-        fp.plan(**options)
+        fp.planning.plan(**options)
 
 
 def test_the_power_of_few_queries_agrees_with_a_simulation() -> None:
@@ -146,7 +148,7 @@ def test_a_plan_of_weighted_queries_is_that_of_the_weighted_mean() -> None:
     weights = {str(q): 1.0 + 9 * (q == 0) for q in range(20)}
     options = {"qid": qid, "measures": "RR", "differences": [0.1]}
     plain, equal, weighted = (
-        fp.plan(systems, labels, **options, **more).rows[0]
+        fp.planning.plan(systems, labels, **options, **more).rows[0]
         for more in ({}, {"weights": dict.fromkeys(weights, 2.0)}, {"weights": weights})
     )
     assert equal.deviation == pytest.approx(plain.deviation)
@@ -172,4 +174,4 @@ def test_a_pilot_with_few_changes_warns() -> None:
     labels, qid = [1, 0] * 30, np.repeat(np.arange(30), 2)
     systems = {"a": [2, 1] * 30, "b": [1, 2] * 3 + [2, 1] * 27}
     with pytest.warns(fp.FirstpageWarning, match="vary on 3 of 30 pilot queries"):
-        fp.plan(systems, labels, qid=qid, measures="RR", differences=[0.05])
+        fp.planning.plan(systems, labels, qid=qid, measures="RR", differences=[0.05])

@@ -15,7 +15,7 @@ SECOND = {"q1": {"c": 5.0, "a": 4.0, "b": 3.0}, "q2": {"d": 2.0}}
 
 
 def test_three_readings_of_unjudged_documents() -> None:
-    row = fp.check_pool({"first": FIRST}, QRELS, measures="RR", depth=2).rows[0]
+    row = fp.planning.check_pool({"first": FIRST}, QRELS, measures="RR", depth=2).rows[0]
     assert row.nonrelevant == (0.5 + 1) / 2
     assert row.condensed == row.relevant == 1.0
     assert row.judged == 0.5
@@ -24,7 +24,7 @@ def test_three_readings_of_unjudged_documents() -> None:
 
 
 def test_a_run_left_out_of_the_pool_loses_its_unique_documents() -> None:
-    report = fp.check_pool(
+    report = fp.planning.check_pool(
         {"first": FIRST, "second": SECOND}, QRELS, measures=["RR", "P@2"], depth=2
     )
     rows = {(row.system, row.measure): row for row in report.rows}
@@ -49,7 +49,7 @@ def test_readings_bound_measures_that_only_gain(data) -> None:
     judged = data.draw(st.sets(st.sampled_from(docs), min_size=1))
     qrels = {"q": {d: data.draw(st.integers(0, 1)) for d in sorted(judged)}}
     complete = {"q": {d: qrels["q"].get(d, data.draw(st.integers(0, 1))) for d in docs}}
-    for row in fp.check_pool([run], qrels, measures=["P@3", "RR@3"], depth=3).rows:
+    for row in fp.planning.check_pool([run], qrels, measures=["P@3", "RR@3"], depth=3).rows:
         truth = fp.evaluate(run, complete, measures=row.measure)[row.measure]
         assert row.nonrelevant <= truth + 1e-12
         assert truth <= row.relevant + 1e-12
@@ -60,5 +60,5 @@ def test_condensed_lists_hold_judged_documents_in_their_order() -> None:
     assert run.to_dict() == {"q1": {"a": 4.0, "b": 3.0}, "q2": {"d": 2.0}}
     assert len(fp.condensed({"q1": {"z": 1.0}}, QRELS).values) == 0
     with pytest.raises(fp.DataError, match="those of runs with judgments; got list"):
-        fp.check_pool({"scores": [1.0]}, QRELS)
+        fp.planning.check_pool({"scores": [1.0]}, QRELS)
     assert np.array_equal(fp.condensed(SECOND, QRELS).values, fp.Run.from_dict(SECOND).values)

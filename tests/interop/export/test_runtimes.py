@@ -23,13 +23,13 @@ from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, pr
 NORMALIZERS = [None, "minmax", "standard", "global minmax", "global standard"]
 
 
-def run_onnx(exported: fp.Export, queries: list[np.ndarray]) -> np.ndarray:
+def run_onnx(exported: fp.results.Export, queries: list[np.ndarray]) -> np.ndarray:
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(exported.files["model.onnx"])
     return np.concatenate([session.run(["scores"], {"features": X})[0] for X in queries])
 
 
-def module(exported: fp.Export) -> dict[str, Any]:
+def module(exported: fp.results.Export) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "model"}
     exec(compile(exported.files["model.py"], "model.py", "exec"), names)
     return names

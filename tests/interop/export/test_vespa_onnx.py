@@ -38,7 +38,7 @@ def block(text: str, head: str) -> str:
 class Vespa:
     """Evaluates a profile and its model as Vespa does, one row per run."""
 
-    def __init__(self, exported: fp.Export) -> None:
+    def __init__(self, exported: fp.results.Export) -> None:
         runtime = pytest.importorskip("onnxruntime")
         profile = next(name for name in exported.files if name.endswith(".profile"))
         name, text = profile.removesuffix(".profile"), exported.files[profile].decode()

@@ -27,7 +27,7 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
     with pytest.warns(
         fp.FirstpageWarning, match="no judgments: all labels are 0. Give them with qrels"
     ):
-        data = fp.read_feature_log(file)
+        data = fp.interop.read_feature_log(file)
     assert data.feature_names == ("title", "body", "extra")
     assert data.X.tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]
     assert list(data.queries) == ["red shoes", "hat"]
@@ -52,9 +52,9 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
     assert "'red shoes' cannot be written to a LETOR file" in done.stderr
     assert "write .parquet" in done.stderr
     file.write_text(json.dumps({"responses": [one, two]}, indent=1))
-    assert list(fp.read_feature_log(file).queries) == ["1", "2"]
+    assert list(fp.interop.read_feature_log(file).queries) == ["1", "2"]
     file.write_text(json.dumps(one))
-    assert len(fp.read_feature_log(file)) == 1
+    assert len(fp.interop.read_feature_log(file)) == 1
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
 def test_invalid_feature_logs_are_rejected(tmp_path: Path, contents: object, message: str) -> None:
     (tmp_path / "log.json").write_text(json.dumps(contents))
     with pytest.raises(fp.DataError, match=message):
-        fp.read_feature_log(tmp_path / "log.json")
+        fp.interop.read_feature_log(tmp_path / "log.json")
 
 
 def response(*hits: Any, **more: Any) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def test_invalid_values_and_responses_are_rejected(
 ) -> None:
     (tmp_path / "l.json").write_text(json.dumps(contents))
     with pytest.raises(fp.DataError, match=message) as error:
-        fp.read_feature_log(tmp_path / "l.json")
+        fp.interop.read_feature_log(tmp_path / "l.json")
     assert "\n" not in str(error.value)
 
 
@@ -122,7 +122,7 @@ def test_invalid_values_and_responses_are_rejected(
 def test_partial_searches_cause_a_warning(tmp_path: Path, more: dict[str, Any]) -> None:
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), **more)))
     with pytest.warns(fp.FirstpageWarning, match="hits may be missing"):
-        assert fp.read_feature_log(tmp_path / "l.json").n_docs == 1
+        assert fp.interop.read_feature_log(tmp_path / "l.json").n_docs == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*all labels are 0")
@@ -130,7 +130,7 @@ def test_hits_without_a_log_are_dropped(tmp_path: Path) -> None:
     """All their features would be 0."""
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), {"_id": "b"})))
     with pytest.warns(fp.FirstpageWarning, match="1 hits have no logged features"):
-        data = fp.read_feature_log(tmp_path / "l.json")
+        data = fp.interop.read_feature_log(tmp_path / "l.json")
     assert data.X.tolist() == [[1.0]]
 
 
@@ -162,18 +162,18 @@ def test_feature_logs_of_solr_are_read(tmp_path: Path, form: str) -> None:
     file = tmp_path / "solr.json"
     file.write_text(json.dumps(contents, indent=None if form == "lines" else 1) + "\n")
     query = "red shoes" if form in ("response", "lines") else "hat"
-    data = fp.read_feature_log(file, fp.Qrels.from_dict({query: {"a": 2, "b": 1, "c": 0}}))
+    data = fp.interop.read_feature_log(file, fp.Qrels.from_dict({query: {"a": 2, "b": 1, "c": 0}}))
     assert data.feature_names == ("title", "originalScore", "age")
     assert data.X.tolist() == [[0.5, 2, 0], [0, 0, 3], [0, 0, 0]]
     assert list(data.queries) == [query]
     assert data.y.tolist() == [2, 1, 0]
-    assert fp.read_logged_run(file).to_dict() == {query: {"a": 2.0, "b": 1.5, "c": 1.0}}
+    assert fp.interop.read_logged_run(file).to_dict() == {query: {"a": 2.0, "b": 1.5, "c": 1.0}}
 
 
 def test_pages_of_solr_are_ranked_by_their_start(tmp_path: Path) -> None:
     pages = [solr(*SOLR_DOCUMENTS[2:], start=2), solr(*SOLR_DOCUMENTS[:2])]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
-    ranking = fp.read_logged_run(tmp_path / "s.jsonl")
+    ranking = fp.interop.read_logged_run(tmp_path / "s.jsonl")
     assert list(ranking.to_dict()["red shoes"]) == ["a", "b", "c"]
 
 
@@ -181,7 +181,7 @@ def test_a_response_without_parameters_is_numbered(tmp_path: Path) -> None:
     response = solr(*SOLR_DOCUMENTS)
     del response["responseHeader"]["params"]
     (tmp_path / "s.json").write_text(json.dumps([response, response]))
-    assert list(fp.read_logged_run(tmp_path / "s.json").queries) == ["1", "2"]
+    assert list(fp.interop.read_logged_run(tmp_path / "s.json").queries) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_invalid_responses_of_solr_are_rejected(
 ) -> None:
     (tmp_path / "s.json").write_text(json.dumps(contents))
     with pytest.raises(fp.DataError, match=message) as error:
-        fp.read_feature_log(tmp_path / "s.json")
+        fp.interop.read_feature_log(tmp_path / "s.json")
     assert "\n" not in str(error.value)
 
 
@@ -219,7 +219,7 @@ def test_partial_results_of_solr_cause_a_warning(tmp_path: Path) -> None:
     response["responseHeader"]["partialResults"] = True
     (tmp_path / "s.json").write_text(json.dumps(response))
     with pytest.warns(fp.FirstpageWarning, match="hits may be missing"):
-        fp.read_feature_log(tmp_path / "s.json")
+        fp.interop.read_feature_log(tmp_path / "s.json")
 
 
 def test_ranking_of_the_engine_is_written(tmp_path: Path, run) -> None:  # noqa: F811
@@ -253,4 +253,4 @@ def test_run_needs_a_feature_log_and_its_own_file(tmp_path: Path, run) -> None: 
     assert (done.returncode, "name the same file" in done.stderr) == (2, True)
     (tmp_path / "e.json").write_text(json.dumps(response()))
     with pytest.raises(fp.DataError, match="no response has any hits"):
-        fp.read_logged_run(tmp_path / "e.json")
+        fp.interop.read_logged_run(tmp_path / "e.json")

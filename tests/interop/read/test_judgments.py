@@ -23,7 +23,7 @@ def test_quepid_ratings_are_read(tmp_path: Path, run) -> None:  # noqa: F811
         'Query,DocID,Rating\n"red, shoes",d 1,3\n"red, shoes",d2,0\nhat,d1,1.5\nhat,d9,\n'
     )
     with pytest.warns(fp.FirstpageWarning, match="1 rows without a rating are dropped"):
-        actual = fp.read_quepid(file)
+        actual = fp.interop.read_quepid(file)
     assert actual.to_dict() == {"red, shoes": {"d 1": 3.0, "d2": 0.0}, "hat": {"d1": 1.5}}
     done = run("import", "quepid", file, "-o", tmp_path / "q.qrels")
     assert done.returncode == 0, done.stderr
@@ -45,13 +45,13 @@ def test_quepid_ratings_are_read(tmp_path: Path, run) -> None:  # noqa: F811
 def test_invalid_quepid_files_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "q.csv").write_text(text)
     with pytest.raises(fp.DataError, match=message):
-        fp.read_quepid(tmp_path / "q.csv")
+        fp.interop.read_quepid(tmp_path / "q.csv")
 
 
 def test_csv_of_spreadsheets_is_read(tmp_path: Path) -> None:
     text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2\r\n,,\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(text.encode())
-    assert fp.read_quepid(tmp_path / "q.csv").to_dict() == {
+    assert fp.interop.read_quepid(tmp_path / "q.csv").to_dict() == {
         "red\nshoes": {"a": 1.0}, 'say "hi"': {"b": 2.0},
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_csv_of_spreadsheets_is_read(tmp_path: Path) -> None:
 def test_malformed_tables_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "q.csv").write_bytes(text.encode())
     with pytest.raises(fp.DataError, match=message) as error:
-        fp.read_quepid(tmp_path / "q.csv")
+        fp.interop.read_quepid(tmp_path / "q.csv")
     assert "\n" not in str(error.value)
 
 
@@ -87,13 +87,13 @@ def test_byte_order_marks_are_removed_from_names(tmp_path: Path, run) -> None:  
 def test_other_encodings_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes((RATED + "ü,b,1\n").encode("latin-1"))
     with pytest.raises(fp.DataError, match="is not UTF-8 text"):
-        fp.read_quepid(tmp_path / "a.csv")
+        fp.interop.read_quepid(tmp_path / "a.csv")
 
 
 def test_errors_in_compressed_tables_name_the_line(tmp_path: Path) -> None:
     (tmp_path / "q.csv.gz").write_bytes(gzip.compress((RATED + "a,b,x\n").encode()))
     with pytest.raises(fp.DataError, match=r"q\.csv\.gz:2: the rating 'x'"):
-        fp.read_quepid(tmp_path / "q.csv.gz")
+        fp.interop.read_quepid(tmp_path / "q.csv.gz")
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".TSV.xz"])
@@ -101,7 +101,7 @@ def test_tab_separated_tables_are_read(tmp_path: Path, suffix: str) -> None:
     text = (CLICKED + "q,a,1,0\nq,b,2,1\n").replace(",", "\t").encode()
     packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix[4:], bytes)(text)
     (tmp_path / f"c{suffix}").write_bytes(packed)
-    assert fp.read_clicks(tmp_path / f"c{suffix}") == [("q", "b", "a")]
+    assert fp.interop.read_clicks(tmp_path / f"c{suffix}") == [("q", "b", "a")]
 
 
 def test_clicks_become_skip_above_pairs(tmp_path: Path, run) -> None:  # noqa: F811
@@ -111,11 +111,11 @@ def test_clicks_become_skip_above_pairs(tmp_path: Path, run) -> None:  # noqa: F
         {"query": "x, y", "ranking": ["a", "b"], "clicks": ["b"]},
     ]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    actual = fp.read_clicks(tmp_path / "c.jsonl")
+    actual = fp.interop.read_clicks(tmp_path / "c.jsonl")
     assert actual == [("q", "b", "a"), ("q", "c", "a"), ("x, y", "b", "a")]
     table = "query,docid,position,clicked\nq,a,1,0\nq,b,2,1\nq,c,3,1\nq,d,4,0\nq,b,1,1\nq,a,2,0\n"
     (tmp_path / "c.csv").write_text(table + '"x, y",a,1,0\n"x, y",b,2,true\n')
-    assert fp.read_clicks(tmp_path / "c.csv") == actual
+    assert fp.interop.read_clicks(tmp_path / "c.csv") == actual
     done = run("import", "clicks", tmp_path / "c.csv", "-o", tmp_path / "votes.csv")
     assert done.returncode == 0, done.stderr
     assert "note: clicks follow the order that was shown" in done.stderr
@@ -145,7 +145,7 @@ def test_clicks_become_skip_above_pairs(tmp_path: Path, run) -> None:  # noqa: F
 def test_invalid_clicks_are_rejected(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(fp.DataError, match=message):
-        fp.read_clicks(tmp_path / name)
+        fp.interop.read_clicks(tmp_path / name)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -153,7 +153,7 @@ def test_positions_may_start_at_0_or_1(tmp_path: Path, first: int) -> None:
     rows = [("a", first, 0), ("b", first + 1, 1), ("a", first, 0), ("b", first + 3, 1)]
     text = "".join(f"q,{d},{p},{c}\n" for d, p, c in rows)
     (tmp_path / "c.csv").write_text(CLICKED + text)
-    assert fp.read_clicks(tmp_path / "c.csv") == [("q", "b", "a")] * 2
+    assert fp.interop.read_clicks(tmp_path / "c.csv") == [("q", "b", "a")] * 2
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_positions_may_start_at_0_or_1(tmp_path: Path, first: int) -> None:
 def test_invalid_click_tables_are_rejected(tmp_path: Path, rows: str, message: str) -> None:
     (tmp_path / "c.csv").write_text(CLICKED + rows)
     with pytest.raises(fp.DataError, match=message):
-        fp.read_clicks(tmp_path / "c.csv")
+        fp.interop.read_clicks(tmp_path / "c.csv")
 
 
 def test_lists_with_different_first_positions_cause_a_warning(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text(CLICKED + "q,c,3,1\nq,b,2,0\nq,a,1,0\nr,a,1,0\nr,b,2,1\n")
     with pytest.warns(fp.FirstpageWarning, match="lists begin at positions from 1 to 3"):
-        assert fp.read_clicks(tmp_path / "c.csv") == [("r", "b", "a")]
+        assert fp.interop.read_clicks(tmp_path / "c.csv") == [("r", "b", "a")]
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ def test_invalid_click_lines_are_rejected(
     good = {"query": "q", "ranking": ["a", "b"], "clicks": ["b"]}
     (tmp_path / "c.jsonl").write_text(json.dumps(good) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(fp.DataError, match=rf"c\.jsonl:2: .*{message}"):
-        fp.read_clicks(tmp_path / "c.jsonl")
+        fp.interop.read_clicks(tmp_path / "c.jsonl")
 
 
 def test_only_newlines_separate_json_lines(tmp_path: Path) -> None:
     rows = [{"query": "q\u2028r", "ranking": ["a", "b"], "clicks": ["b"]}] * 2
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     (tmp_path / "c.jsonl").write_text(text, "utf-8")
-    assert fp.read_clicks(tmp_path / "c.jsonl") == [("q\u2028r", "b", "a")] * 2
+    assert fp.interop.read_clicks(tmp_path / "c.jsonl") == [("q\u2028r", "b", "a")] * 2

@@ -55,7 +55,7 @@ def data_of(X: np.ndarray) -> fp.Dataset:
 
 def test_ranklib_ensemble_computed_by_hand(tmp_path: Path) -> None:
     (tmp_path / "m.txt").write_text(ENSEMBLE)
-    model = fp.read_ranklib(tmp_path / "m.txt")
+    model = fp.interop.read_ranklib(tmp_path / "m.txt")
     actual = model.predict(data_of(X))
     assert actual == pytest.approx([-0.15, 0.2, 0.18413738, 0.18413738], rel=1e-6)
     assert actual == pytest.approx(ranklib(ENSEMBLE, X), rel=1e-6)
@@ -66,11 +66,11 @@ def test_ranklib_ensemble_computed_by_hand(tmp_path: Path) -> None:
 
 def test_linear_ranklib_models_computed_by_hand(tmp_path: Path) -> None:
     (tmp_path / "ca.txt").write_text("## Coordinate Ascent\n## Restart = 5\n1:0.5 3:-2.0\n")
-    assert fp.read_ranklib(tmp_path / "ca.txt").predict(data_of(X[:2])) == pytest.approx(
+    assert fp.interop.read_ranklib(tmp_path / "ca.txt").predict(data_of(X[:2])) == pytest.approx(
         [-0.2, 0.0005 - 2 * 0.45867884], rel=1e-6
     )
     (tmp_path / "lr.txt").write_text("## Linear Regression\n## Lambda = 1E-10\n0:4.5 1:1.0 2:2.0")
-    model = fp.read_ranklib(tmp_path / "lr.txt", n_features=3)
+    model = fp.interop.read_ranklib(tmp_path / "lr.txt", n_features=3)
     assert model.predict(data_of(X)).tolist() == pytest.approx([22.5, 4.501, 19.5, 3.5])
 
 
@@ -78,7 +78,7 @@ def test_linear_ranklib_models_computed_by_hand(tmp_path: Path) -> None:
 def test_exported_models_are_read_back(kind: str, tmp_path: Path) -> None:
     fitted = ranker(kind)
     fp.export(fitted, "ranklib", tmp_path / "m.txt")
-    model = fp.read_ranklib(tmp_path / "m.txt", n_features=6)
+    model = fp.interop.read_ranklib(tmp_path / "m.txt", n_features=6)
     given = probe(fitted)
     assert given.error(model.predict(data_of(given.X)), predict(fitted, given.X)) <= TOLERANCE
     assert np.isfinite(model.predict(dataset().with_features(dataset().X))).all()
@@ -105,7 +105,7 @@ def test_exported_models_are_read_back(kind: str, tmp_path: Path) -> None:
 def test_damaged_ranklib_models_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.txt").write_text(text)
     with pytest.raises(fp.DataError, match=message) as error:
-        fp.read_ranklib(tmp_path / "m.txt", n_features=3 if "<feature> 4" in text else None)
+        fp.interop.read_ranklib(tmp_path / "m.txt", n_features=3 if "<feature> 4" in text else None)
     assert "\n" not in str(error.value)
 
 
@@ -126,7 +126,7 @@ def test_damaged_ranklib_models_are_rejected(tmp_path: Path, text: str, message:
 def test_truncated_and_changed_models_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "m.txt").write_text(text)
     with pytest.raises(fp.DataError, match=message) as error:
-        fp.read_ranklib(tmp_path / "m.txt")
+        fp.interop.read_ranklib(tmp_path / "m.txt")
     assert "\n" not in str(error.value)
 
 
@@ -134,13 +134,13 @@ def test_errors_name_the_line_of_the_file(tmp_path: Path) -> None:
     at = ENSEMBLE[: ENSEMBLE.index("<feature>")].count("\n") + 1
     (tmp_path / "m.txt").write_text(ENSEMBLE.replace("<feature>", "<feature", 1))
     with pytest.raises(fp.DataError, match=rf"m\.txt:{at}: damaged"):
-        fp.read_ranklib(tmp_path / "m.txt")
+        fp.interop.read_ranklib(tmp_path / "m.txt")
 
 
 def test_other_encodings_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_bytes(ENSEMBLE.encode("utf-16"))
     with pytest.raises(fp.DataError, match="is UTF-16 text"):
-        fp.read_ranklib(tmp_path / "b.txt")
+        fp.interop.read_ranklib(tmp_path / "b.txt")
     (tmp_path / "c.txt").write_bytes(b"## MART \xff")
     with pytest.raises(fp.DataError, match=r"is not UTF-8 text \(byte 8\)"):
-        fp.read_ranklib(tmp_path / "c.txt")
+        fp.interop.read_ranklib(tmp_path / "c.txt")

@@ -98,10 +98,10 @@ def test_squared_error_is_half_the_mean_square() -> None:
 def test_losses_are_created_by_name() -> None:
     import firstpage as fp
 
-    assert fp.loss("plackett-luce", k=3) == PlackettLuce(3)
-    assert fp.loss("PairwiseLogistic(k=2, pairs=cross)") == PairwiseLogistic(2, "cross")
-    assert fp.loss("focused", k=4, beta=0.2) == focused_net(4, 0.2)
-    mixed = fp.loss("Focused", listwise=PlackettLuce(5), pairwise=PairwiseLogistic())
+    assert fp.extend.loss("plackett-luce", k=3) == PlackettLuce(3)
+    assert fp.extend.loss("PairwiseLogistic(k=2, pairs=cross)") == PairwiseLogistic(2, "cross")
+    assert fp.extend.loss("focused", k=4, beta=0.2) == focused_net(4, 0.2)
+    mixed = fp.extend.loss("Focused", listwise=PlackettLuce(5), pairwise=PairwiseLogistic())
     assert mixed == Focused(PlackettLuce(5), PairwiseLogistic(), 0.5)
     for text, message in [
         ("plackett", "no loss 'plackett'"),
@@ -109,7 +109,7 @@ def test_losses_are_created_by_name() -> None:
         ("Focused(x=1)", r"Focused has no parameter 'x' \(it has: k, beta, listwise, pairwise\)"),
     ]:
         with pytest.raises(fp.FirstpageError, match=message):
-            fp.loss(text)
+            fp.extend.loss(text)
 
 
 def test_real_valued_labels_and_long_lists() -> None:

@@ -108,7 +108,7 @@ def test_an_interrupted_fit_resumes_with_the_orders_of_the_next_epoch(tmp_path) 
     ranker = fp.ListMLE(k=3, ties="resample", solver="sgd(rate=0.01, max_iter=6)")
     expected = clone(ranker).fit(DATA).coef_.tolist()
 
-    def stop(step: fp.Step) -> None:
+    def stop(step: fp.extend.Step) -> None:
         if step.iteration == 3:
             raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ ABSENT = 3
 
 
 @dataclass(frozen=True)
-class LabelSquares(fp.Loss):
+class LabelSquares(fp.extend.Loss):
     """Half the squared difference of score and label, summed over the documents of a query."""
 
     scale: float = 1.0

@@ -197,7 +197,7 @@ def test_missing_attributes_of_older_files_cause_clear_errors(tmp_path) -> None:
 
     text = tmp_path / "ranklib.txt"
     text.write_text("## Coordinate Ascent\n1:0.5 2:-1 3:0 4:2\n")
-    model = fp.read_ranklib(text)
+    model = fp.interop.read_ranklib(text)
     path.write_text(json.dumps(model.to_dict()))
     other = fp.load(path)
     assert other.predict(VALID).tolist() == model.predict(VALID).tolist()

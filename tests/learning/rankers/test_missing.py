@@ -297,7 +297,7 @@ def rows_with_missing(seed: int = 7) -> np.ndarray:
     return np.asarray(data(seed, queries=3).X, np.float32)
 
 
-def module(export: fp.Export) -> dict[str, object]:
+def module(export: fp.results.Export) -> dict[str, object]:
     names: dict[str, object] = {"__name__": "exported"}
     exec(export.files["model.py"].decode(), names)
     return names

@@ -27,7 +27,7 @@ from tests.learning.rankers.test_networks import INEXACT
 
 DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
 OWN = "tests.learning.rankers.own_module"
-REFERENCE = fp.loss("SquaredError", average=False)
+REFERENCE = fp.extend.loss("SquaredError", average=False)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,9 @@ def scores() -> Floats:
 )
 def test_value_and_gradient_are_those_of_the_same_loss(loss: Any) -> None:
     expected = REFERENCE.value_grad(scores(), DATA.truth)
-    for got, want in zip(fp.loss(loss).value_grad(scores(), DATA.truth), expected, strict=True):
+    for got, want in zip(
+        fp.extend.loss(loss).value_grad(scores(), DATA.truth), expected, strict=True
+    ):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
@@ -114,7 +116,7 @@ def test_a_function_is_said_to_be_slow() -> None:
 def test_own_losses_have_no_certificate() -> None:
     @dataclass(frozen=True)
     class Convex(LabelSquares):
-        traits = fp.Traits(convex=True)
+        traits = fp.extend.Traits(convex=True)
 
     assert np.isnan(fp.LossRanker(loss=LabelSquares()).fit(DATA).gap_)
     convex = fp.LossRanker(loss=Convex()).fit(DATA)
@@ -132,7 +134,7 @@ def test_document_weights() -> None:
     np.testing.assert_allclose(own, reference, atol=1e-4)
 
     @dataclass(frozen=True)
-    class Unweighted(fp.Loss):
+    class Unweighted(fp.extend.Loss):
         def value_grad(self, scores: Floats, truth: fp.Truth) -> Any:  # type: ignore[override]
             return LabelSquares().value_grad(scores, truth)
 
@@ -151,13 +153,15 @@ def test_k_goes_to_a_loss_that_has_it() -> None:
 
 
 def test_a_registered_loss_is_found_by_name() -> None:
-    fp.register_loss(LabelSquares, "MySquares")
-    assert fp.loss("my-squares(scale=3)") == LabelSquares(3)
-    assert fp.register_loss(LabelSquares, "MySquares") is LabelSquares  # again: nothing to refuse
+    fp.extend.register_loss(LabelSquares, "MySquares")
+    assert fp.extend.loss("my-squares(scale=3)") == LabelSquares(3)
+    assert (
+        fp.extend.register_loss(LabelSquares, "MySquares") is LabelSquares
+    )  # again: nothing to refuse
 
 
 def test_a_registered_ranker_is_found_by_name() -> None:
-    fp.register_ranker(SquaresRanker)
+    fp.extend.register_ranker(SquaresRanker)
     ranker = fp.ranker("squaresranker(l2=0.5)")
     assert type(ranker) is SquaresRanker
     assert ranker.get_params()["l2"] == 0.5
@@ -166,29 +170,47 @@ def test_a_registered_ranker_is_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fp.register_loss(LabelSquares, "Cosine"), "there is already a loss 'Cosine'"),
-        (lambda: fp.register_loss(LabelSquares, "co_sine"), "there is already a loss 'Cosine'"),
-        (lambda: fp.register_ranker(SquaresRanker, "ListMLE"), "already a ranker 'ListMLE'"),
-        (lambda: fp.register_ranker(SquaresRanker, "TopRank"), "already a ranker 'TopRank'"),
         (
-            lambda: fp.register_ranker(SquaresRanker, "AdaRankMAP"),
+            lambda: fp.extend.register_loss(LabelSquares, "Cosine"),
+            "there is already a loss 'Cosine'",
+        ),
+        (
+            lambda: fp.extend.register_loss(LabelSquares, "co_sine"),
+            "there is already a loss 'Cosine'",
+        ),
+        (lambda: fp.extend.register_ranker(SquaresRanker, "ListMLE"), "already a ranker 'ListMLE'"),
+        (lambda: fp.extend.register_ranker(SquaresRanker, "TopRank"), "already a ranker 'TopRank'"),
+        (
+            lambda: fp.extend.register_ranker(SquaresRanker, "AdaRankMAP"),
             "AdaRank(maximize='AP'); register",
         ),
-        (lambda: fp.register_ranker(SquaresRanker, "TopK_PLRank"), "'TopK_PLRank': PLRank("),
-        (lambda: fp.register_ranker(SquaresRanker, "_"), "'_' cannot be the name of a ranker"),
-        (lambda: fp.register_loss(LabelSquares, "a b"), "'a b' cannot be the name of a loss"),
-        (lambda: fp.register_loss(int), "takes a class derived from fp.Loss"),  # type: ignore[arg-type]
-        (lambda: fp.register_ranker(LabelSquares), "derived from fp.Ranker"),  # type: ignore[arg-type]
-        (lambda: fp.loss(f"{OWN}:Absent"), f"the module '{OWN}' has no loss 'Absent'"),
-        (lambda: fp.loss(f"{OWN}:ABSENT"), f"the module '{OWN}' has no loss 'ABSENT'"),
-        (lambda: fp.loss("no_such_module:X"), "the module 'no_such_module' cannot be imported"),
-        (lambda: fp.loss(":X"), "cannot read ':X'"),
-        (lambda: fp.loss("a/b:X"), "cannot read"),
-        (lambda: fp.loss(f"{OWN}:SquaresRanker"), "is no loss: it is not a subclass of Loss"),
+        (lambda: fp.extend.register_ranker(SquaresRanker, "TopK_PLRank"), "'TopK_PLRank': PLRank("),
+        (
+            lambda: fp.extend.register_ranker(SquaresRanker, "_"),
+            "'_' cannot be the name of a ranker",
+        ),
+        (
+            lambda: fp.extend.register_loss(LabelSquares, "a b"),
+            "'a b' cannot be the name of a loss",
+        ),
+        (lambda: fp.extend.register_loss(int), "takes a class derived from fp.extend.Loss"),  # type: ignore[arg-type]
+        (lambda: fp.extend.register_ranker(LabelSquares), "derived from fp.Ranker"),  # type: ignore[arg-type]
+        (lambda: fp.extend.loss(f"{OWN}:Absent"), f"the module '{OWN}' has no loss 'Absent'"),
+        (lambda: fp.extend.loss(f"{OWN}:ABSENT"), f"the module '{OWN}' has no loss 'ABSENT'"),
+        (
+            lambda: fp.extend.loss("no_such_module:X"),
+            "the module 'no_such_module' cannot be imported",
+        ),
+        (lambda: fp.extend.loss(":X"), "cannot read ':X'"),
+        (lambda: fp.extend.loss("a/b:X"), "cannot read"),
+        (
+            lambda: fp.extend.loss(f"{OWN}:SquaresRanker"),
+            "is no loss: it is not a subclass of Loss",
+        ),
         (lambda: fp.ranker(f"{OWN}:LabelSquares"), "is no ranker: it is not a subclass of"),
-        (lambda: fp.loss(3), "a loss must be its name"),  # type: ignore[arg-type]
-        (lambda: fp.loss(partial(max, 1)), "must be defined with def"),
-        (lambda: fp.loss(f"{OWN}:LabelSquares(size=2)"), "has no parameter 'size'"),
+        (lambda: fp.extend.loss(3), "a loss must be its name"),  # type: ignore[arg-type]
+        (lambda: fp.extend.loss(partial(max, 1)), "must be defined with def"),
+        (lambda: fp.extend.loss(f"{OWN}:LabelSquares(size=2)"), "has no parameter 'size'"),
     ],
 )
 def test_refusals(call: Any, message: str) -> None:
@@ -196,9 +218,9 @@ def test_refusals(call: Any, message: str) -> None:
         call()
 
 
-def broken(result: Any) -> fp.Loss:
+def broken(result: Any) -> fp.extend.Loss:
     @dataclass(frozen=True)
-    class Broken(fp.Loss):
+    class Broken(fp.extend.Loss):
         def value_grad(self, scores: Floats, truth: fp.Truth, weights: Any = None) -> Any:
             return result(len(truth), len(scores))
 
@@ -266,25 +288,25 @@ def test_a_wrong_gradient_of_shards_or_of_a_part_is_an_error(tmp_path: Path) -> 
     fp.write_shards(DATA, tmp_path / "shards", rows=20)
     with pytest.raises(fp.DataError, match="reverse its sign"):
         fp.LossRanker(loss=Wrong(factor=-1.0)).fit(fp.read_shards(tmp_path / "shards"))
-    focused = fp.loss("Focused(k=3, beta=0.5)", pairwise=Wrong(factor=-1.0))
+    focused = fp.extend.loss("Focused(k=3, beta=0.5)", pairwise=Wrong(factor=-1.0))
     with pytest.raises(fp.DataError, match="reverse its sign"):
         fp.LossRanker(loss=focused).fit(DATA)
 
 
 @dataclass(frozen=True)
-class Rounded(fp.Loss):
+class Rounded(fp.extend.Loss):
     """A loss of one's own with the values of another one, perhaps in single precision."""
 
     name: str
     single: bool = False
-    traits = fp.Traits(smooth=False)
+    traits = fp.extend.Traits(smooth=False)
 
     def value_grad(
         self, scores: Floats, truth: fp.Truth, weights: Floats | None = None
     ) -> tuple[Floats, Floats]:
         if self.single:
             scores = scores.astype(np.float32).astype(float)
-        results = fp.loss(self.name).value_grad(scores, truth)
+        results = fp.extend.loss(self.name).value_grad(scores, truth)
         return tuple(r.astype(np.float32) if self.single else r for r in results)
 
 
@@ -311,11 +333,11 @@ def test_values_in_steps_need_a_loss_that_is_not_smooth() -> None:
 
     @dataclass(frozen=True)
     class Declared(Steps):
-        traits = fp.Traits(smooth=False, convex=False)
+        traits = fp.extend.Traits(smooth=False, convex=False)
 
     @dataclass(frozen=True)
     class Random(Wrong):
-        traits = fp.Traits(deterministic=False)
+        traits = fp.extend.Traits(deterministic=False)
 
     with pytest.raises(fp.DataError, match="is wrong"):
         Steps().target(DATA.truth).check_derivatives()
@@ -324,7 +346,7 @@ def test_values_in_steps_need_a_loss_that_is_not_smooth() -> None:
 
 
 @dataclass(frozen=True)
-class WeightedByRank(fp.Loss):
+class WeightedByRank(fp.extend.Loss):
     """Pairs with weights by the current ranks, which the gradient takes as constant."""
 
     sign: float = 1.0
@@ -359,7 +381,7 @@ def test_weights_by_rank_are_constant_between_swaps(n: int) -> None:
 
 
 @dataclass(frozen=True)
-class ApproxNDCG(fp.Loss):
+class ApproxNDCG(fp.extend.Loss):
     """NDCG by ranks that are sums of steep sigmoids."""
 
     temperature: float = 1e-4
@@ -388,7 +410,7 @@ def test_steep_losses_pass(n: int) -> None:
 
 
 @dataclass(frozen=True)
-class ConstantWeight(fp.Loss):
+class ConstantWeight(fp.extend.Loss):
     """A focal loss whose weight the gradient takes as constant."""
 
     sign: float = 1.0
@@ -408,7 +430,7 @@ class ConstantWeight(fp.Loss):
 def test_a_weight_taken_as_constant_needs_a_loss_that_is_not_smooth() -> None:
     @dataclass(frozen=True)
     class Declared(ConstantWeight):
-        traits = fp.Traits(convex=False, smooth=False)
+        traits = fp.extend.Traits(convex=False, smooth=False)
 
     with pytest.raises(fp.DataError, match=r"declare traits = fp\.Traits\(.*smooth=False\)"):
         ConstantWeight().target(DATA.truth).check_derivatives()
@@ -440,7 +462,7 @@ def test_a_curvature_that_is_too_small_is_an_error(curvature: float, message: st
 
 def test_a_loss_without_a_value_is_refused() -> None:
     @dataclass(frozen=True)
-    class Empty(fp.Loss):
+    class Empty(fp.extend.Loss):
         pass
 
     with pytest.raises(fp.DataError, match="has no method value_grad"):
@@ -470,7 +492,7 @@ def test_a_model_file_loads_again(ranker: fp.Ranker, tmp_path: Path) -> None:
 
 
 def test_a_registered_local_class_loads_again(tmp_path: Path) -> None:
-    @fp.register_loss
+    @fp.extend.register_loss
     @dataclass(frozen=True)
     class Local(LabelSquares):
         pass

@@ -260,7 +260,7 @@ def test_an_interrupted_fit_continues_from_its_checkpoint(data, tmp_path) -> Non
     pairs, path = all_pairs(data), tmp_path / "fit.json"
     whole = fp.RankNet().fit(data, pairs=pairs)
 
-    def interrupt(step: fp.Step) -> None:
+    def interrupt(step: fp.extend.Step) -> None:
         if step.iteration == 2:
             raise KeyboardInterrupt
 

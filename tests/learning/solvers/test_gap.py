@@ -272,7 +272,7 @@ def test_without_a_bound_the_gap_is_nan_with_a_note(ranker, reason) -> None:
 
 
 def test_an_interrupted_fit_has_no_gap() -> None:
-    def interrupt(step: fp.Step) -> None:
+    def interrupt(step: fp.extend.Step) -> None:
         if step.iteration == 3:
             raise KeyboardInterrupt
 

@@ -53,9 +53,9 @@ def test_a_wrong_gradient_is_an_error() -> None:
 
 
 def test_a_wrong_gradient_is_an_error_in_the_first_batch_with_different_labels() -> None:
-    class ReversedPairs(fp.Loss):
+    class ReversedPairs(fp.extend.Loss):
         def value_grad(self, scores: Any, truth: Any) -> Any:
-            values, gradient = fp.loss("PairwiseLogistic").value_grad(scores, truth)
+            values, gradient = fp.extend.loss("PairwiseLogistic").value_grad(scores, truth)
             return values, -gradient
 
     scores, labels, _ = example()

@@ -84,7 +84,7 @@ def test_lambda_loss_equals_that_of_the_cpu(
     variant: Any, measure: str, batch: Any, k: int | None
 ) -> None:
     scores, labels, mask = readable(batch, measure)
-    loss = fp.loss("LambdaLoss", measure=measure, k=k, variant=variant)
+    loss = fp.extend.loss("LambdaLoss", measure=measure, k=k, variant=variant)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
     assert_equal_on_the_cpu(module, (scores, labels, mask), values, flat)
@@ -120,7 +120,7 @@ def test_pl_rank_equals_that_of_the_cpu_for_the_same_noise(
 ) -> None:
     scores, labels, mask = readable(batch, measure)
     scores = np.clip(scores, -250, 250)
-    loss = fp.loss("ExpectedMeasure", measure=measure, k=k, samples=3)
+    loss = fp.extend.loss("ExpectedMeasure", measure=measure, k=k, samples=3)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
     module = fp.torch.PLRankLoss(k, measure=measure, samples=3, reduction="none")
     module._uniforms = lambda lists: torch.tensor(noise_of_the_cpu(mask, 3))

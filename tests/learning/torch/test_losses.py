@@ -99,7 +99,7 @@ def host(
     offsets = np.concatenate([[0], np.cumsum(mask.sum(1))])
     queries = Ids.from_values(list(range(len(mask))))
     truth = Truth(labels[mask].astype(float), offsets, queries)
-    values, flat = fp.loss(name, **parameters).value_grad(scores[mask].astype(float), truth)
+    values, flat = fp.extend.loss(name, **parameters).value_grad(scores[mask].astype(float), truth)
     gradient = np.zeros(mask.shape)
     gradient[mask] = flat
     return values, gradient

@@ -101,10 +101,10 @@ def test_convexity_is_detected() -> None:
 
 def test_proposition_10() -> None:
     for p1, first in ((0.40, 1), (0.55, 0)):
-        assert theorems.minimum_at(fp.loss("PlackettLuce"), p1).top(1) == (first,)
-        assert theorems.minimum_at(fp.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
-    result = theorems.centered(theorems.minimum_at(fp.loss("PlackettLuce"), 0.40))
+        assert theorems.minimum_at(fp.extend.loss("PlackettLuce"), p1).top(1) == (first,)
+        assert theorems.minimum_at(fp.extend.loss("PlackettLuce(k=1)"), p1).top(1) == (0,)
+    result = theorems.centered(theorems.minimum_at(fp.extend.loss("PlackettLuce"), 0.40))
     np.testing.assert_allclose(result, [0.210, 0.560, -0.770], atol=1e-3)
-    assert theorems.threshold(fp.loss("PlackettLuce")) == pytest.approx(0.5261, abs=1e-4)
+    assert theorems.threshold(fp.extend.loss("PlackettLuce")) == pytest.approx(0.5261, abs=1e-4)
     # By hand: 2 p1 + p2 > p1 + 3 p2 just when p1 > 2 p2.
-    assert theorems.threshold(fp.loss("Cosine")) == pytest.approx(0.5, abs=1e-5)
+    assert theorems.threshold(fp.extend.loss("Cosine")) == pytest.approx(0.5, abs=1e-5)

@@ -1,5 +1,3 @@
-from firstpage.evaluation.comparison.baseline import Baseline as Baseline
-from firstpage.evaluation.comparison.baseline import fingerprint as fingerprint
 from firstpage.evaluation.comparison.compare_systems import compare as compare
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE as TIE_TOLERANCE
 from firstpage.evaluation.comparison.comparison import Comparison as Comparison

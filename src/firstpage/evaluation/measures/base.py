@@ -110,7 +110,7 @@ class Measure:
     --------
     >>> import firstpage as fp
     >>> measure = fp.measure("ndcg(gain=linear)@10")
-    >>> isinstance(measure, fp.Measure)
+    >>> isinstance(measure, fp.extend.Measure)
     True
     >>> str(measure @ 5)
     'NDCG(gain=linear)@5'

@@ -48,7 +48,7 @@ class Needs:
     Examples
     --------
     >>> import firstpage as fp
-    >>> (fp.Needs(depth=10) | fp.Needs(depth=5)).depth
+    >>> (fp.extend.Needs(depth=10) | fp.extend.Needs(depth=5)).depth
     10
     """
 
@@ -130,7 +130,7 @@ class RankedLists:
     >>> from dataclasses import dataclass
     >>> import firstpage as fp
     >>> @dataclass(frozen=True)
-    ... class TopLabel(fp.Measure):
+    ... class TopLabel(fp.extend.Measure):
     ...     def values(self, lists, convention):
     ...         return lists.labels[lists.offsets[:-1]]
     >>> fp.evaluate([1, 2], [0, 3], qid=["q", "q"], measures=TopLabel()).values.tolist()

@@ -262,7 +262,7 @@ def _own(name: str) -> type[Measure] | Measure:
         raise MeasureError(str(error)) from error.__cause__
     if isinstance(value, type):
         if not issubclass(value, Measure):
-            raise MeasureError(f"{name} is no measure: it is not a subclass of fp.Measure.")
+            raise MeasureError(f"{name} is no measure: it is not a subclass of fp.extend.Measure.")
         return value
     return _of_function(value)
 
@@ -292,7 +292,7 @@ def _of_function(function: Callable[..., float]) -> Measure:
         _noted.add(str(measure))
         warnings.warn(
             f"the measure {measure} is a Python function that is called for every query: slow with "
-            "many queries. A class derived from fp.Measure takes all of them at once.",
+            "many queries. A class derived from fp.extend.Measure takes all of them at once.",
             FirstpageWarning,
             stacklevel=3,
         )
@@ -308,7 +308,7 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
     Parameters
     ----------
     measure_class : type
-        A frozen dataclass derived from `fp.Measure`, which implements
+        A frozen dataclass derived from `fp.extend.Measure`, which implements
         ``values(self, lists, convention)``.
     name : str, optional
         The name; that of the class if None.
@@ -325,15 +325,15 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
 
     See Also
     --------
-    firstpage.RankedLists : What `values` receives.
+    fp.extend.RankedLists : What `values` receives.
 
     Examples
     --------
     >>> from dataclasses import dataclass
     >>> import firstpage as fp
-    >>> @fp.register_measure
+    >>> @fp.extend.register_measure
     ... @dataclass(frozen=True)
-    ... class ScaledLabel(fp.Measure):
+    ... class ScaledLabel(fp.extend.Measure):
     ...     scale: float = 1.0
     ...
     ...     def values(self, lists, convention):
@@ -343,7 +343,7 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
     """
     if not isinstance(measure_class, type) or not issubclass(measure_class, Measure):
         raise ParameterError(
-            f"register_measure takes a class derived from fp.Measure; got {measure_class!r}."
+            f"register_measure takes a class derived from fp.extend.Measure; got {measure_class!r}."
         )
     listed = measure_class.__name__ if name is None else name
     known = BY_NAME.get(_plain(listed))

@@ -1,3 +1,5 @@
+from firstpage.evaluation.planning.baseline import Baseline as Baseline
+from firstpage.evaluation.planning.baseline import fingerprint as fingerprint
 from firstpage.evaluation.planning.bounded_mean import BoundedSample as BoundedSample
 from firstpage.evaluation.planning.estimates import Estimate as Estimate
 from firstpage.evaluation.planning.estimates import Estimates as Estimates
@@ -11,3 +13,18 @@ from firstpage.evaluation.planning.query_plan import plan as plan
 from firstpage.evaluation.planning.query_sample import QuerySample as QuerySample
 from firstpage.evaluation.planning.release_gate import Gate as Gate
 from firstpage.evaluation.planning.release_gate import gate as gate
+
+# The names for users; the others are for other packages of Firstpage.
+__all__ = [
+    "Baseline",
+    "Estimate",
+    "Estimates",
+    "Gate",
+    "Plan",
+    "PoolReport",
+    "QuerySample",
+    "check_pool",
+    "estimate",
+    "gate",
+    "plan",
+]

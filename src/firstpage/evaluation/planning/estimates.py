@@ -64,8 +64,8 @@ class Estimate:
     >>> human = {f"q{n}": {"a": 1, "b": n % 3} for n in range(60)}
     >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
     >>> run = {query: {"a": 1.0, "b": 2.0} for query in human}
-    >>> sample = fp.QuerySample.draw(human, 40, seed=1)
-    >>> mean = fp.estimate({"x": run}, human, machine, sample, measures="RR").means[0]
+    >>> sample = fp.planning.QuerySample.draw(human, 40, seed=1)
+    >>> mean = fp.planning.estimate({"x": run}, human, machine, sample, measures="RR").means[0]
     >>> mean.system, mean.machine, mean.low < 0.83 < mean.high
     ('x', 0.75, True)
     """
@@ -88,7 +88,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Estimates(Tabular):
-    """The result of `fp.estimate`: means of systems and their differences.
+    """The result of `fp.planning.estimate`: means of systems and their differences.
 
     Attributes
     ----------
@@ -109,8 +109,8 @@ class Estimates(Tabular):
     >>> human = {f"q{n}": {"a": 1, "b": n % 3} for n in range(60)}
     >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
     >>> run = {query: {"a": 1.0, "b": 2.0} for query in human}
-    >>> sample = fp.QuerySample.draw(human, 40, seed=1)
-    >>> estimates = fp.estimate([run], human, machine, sample, measures="RR")
+    >>> sample = fp.planning.QuerySample.draw(human, 40, seed=1)
+    >>> estimates = fp.planning.estimate([run], human, machine, sample, measures="RR")
     >>> estimates.queries, estimates.judged, len(estimates.means)
     (60, 40, 1)
     """
@@ -286,8 +286,9 @@ def estimate(
     >>> machine = {query: {"a": 1, "b": n % 2} for n, query in enumerate(human)}
     >>> systems = {"x": {q: {"a": 2.0, "b": 1.0} for q in human},
     ...            "y": {q: {"a": 1.0, "b": 2.0} for q in human}}
-    >>> sample = fp.QuerySample.draw(human, 60, seed=1)
-    >>> difference = fp.estimate(systems, human, machine, sample, measures="RR").differences[0]
+    >>> sample = fp.planning.QuerySample.draw(human, 60, seed=1)
+    >>> estimates = fp.planning.estimate(systems, human, machine, sample, measures="RR")
+    >>> difference = estimates.differences[0]
     >>> truth = fp.compare(systems, human, measures="RR").differences[0].difference
     >>> difference.machine, difference.low < truth < difference.high
     (-0.25, True)

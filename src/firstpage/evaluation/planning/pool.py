@@ -63,7 +63,7 @@ class PoolRow:
 
 @dataclass(frozen=True)
 class PoolReport(Tabular):
-    """The result of `fp.check_pool`: how much unjudged documents could change.
+    """The result of `fp.planning.check_pool`: how much unjudged documents could change.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class PoolReport(Tabular):
     Examples
     --------
     >>> import firstpage as fp
-    >>> report = fp.check_pool([{"q": {"x": 3, "a": 2}}], {"q": {"a": 1}}, measures="RR")
+    >>> report = fp.planning.check_pool([{"q": {"x": 3, "a": 2}}], {"q": {"a": 1}}, measures="RR")
     >>> report.rows[0].judged
     0.5
     """
@@ -176,7 +176,7 @@ def check_pool(
     --------
     >>> import firstpage as fp
     >>> run, qrels = {"q": {"x": 3, "a": 2, "b": 1}}, {"q": {"a": 1, "b": 0}}
-    >>> row = fp.check_pool([run], qrels, measures="RR").rows[0]
+    >>> row = fp.planning.check_pool([run], qrels, measures="RR").rows[0]
     >>> row.nonrelevant, row.condensed, row.relevant
     (0.5, 1.0, 1.0)
     """

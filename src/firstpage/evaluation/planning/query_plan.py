@@ -72,7 +72,7 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class Plan(Tabular):
-    """The result of `fp.plan`: queries and judgments by difference.
+    """The result of `fp.planning.plan`: queries and judgments by difference.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Plan(Tabular):
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.plan(differences=[0.02], deviation=0.2, correlation=0.8).rows[0].queries
+    >>> fp.planning.plan(differences=[0.02], deviation=0.2, correlation=0.8).rows[0].queries
     316
     """
 
@@ -221,7 +221,7 @@ def plan(
     Examples
     --------
     >>> import firstpage as fp
-    >>> print(fp.plan(differences=[0.05], deviation=0.3, correlation=0.5))
+    >>> print(fp.planning.plan(differences=[0.05], deviation=0.3, correlation=0.5))
     power 0.8, two-sided paired t-test, alpha 0.05
     measure  difference  deviation  correlation  queries
     ───────  ──────────  ─────────  ───────────  ───────

@@ -22,8 +22,8 @@ SUM_TOLERANCE = 1e-6  # relative error of the sum of the probabilities of a file
 class QuerySample:
     """A random sample of queries, with the probability by which each query was drawn.
 
-    `fp.estimate` uses the probabilities as weights (Horvitz and Thompson), so the sample must be
-    drawn before anybody judges, and people must judge all drawn queries.
+    `fp.planning.estimate` uses the probabilities as weights (Horvitz and Thompson), so the sample
+    must be drawn before anybody judges, and people must judge all drawn queries.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class QuerySample:
     Examples
     --------
     >>> import firstpage as fp
-    >>> sample = fp.QuerySample.draw(["q1", "q2", "q3", "q4"], 2, seed=1)
+    >>> sample = fp.planning.QuerySample.draw(["q1", "q2", "q3", "q4"], 2, seed=1)
     >>> sample.probabilities.tolist()
     [0.5, 0.5, 0.5, 0.5]
     >>> len(sample.drawn_queries)
@@ -119,7 +119,7 @@ class QuerySample:
         --------
         >>> import firstpage as fp
         >>> sizes = {"easy": 1, "hard": 2, "odd": 1}
-        >>> fp.QuerySample.draw(sizes, 2, sizes=sizes).probabilities.tolist()
+        >>> fp.planning.QuerySample.draw(sizes, 2, sizes=sizes).probabilities.tolist()
         [0.5, 1.0, 0.5]
         """
         names = tuple(dict.fromkeys(str(query) for query in queries))
@@ -155,8 +155,8 @@ class QuerySample:
         Examples
         --------
         >>> import firstpage as fp
-        >>> fp.QuerySample.draw(["q1", "q2"], 1).write("sample.csv")
-        >>> fp.QuerySample.read("sample.csv")
+        >>> fp.planning.QuerySample.draw(["q1", "q2"], 1).write("sample.csv")
+        >>> fp.planning.QuerySample.read("sample.csv")
         QuerySample(1 of 2 queries)
         """
         table = QueryTable.read(path)

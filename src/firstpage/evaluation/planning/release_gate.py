@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 
 from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
-from firstpage.evaluation.comparison.baseline import Baseline
 from firstpage.evaluation.measures.base import warn_of_differences
 from firstpage.evaluation.measures.evaluation import Evaluation
 from firstpage.evaluation.measures.registry import measure
@@ -22,6 +21,7 @@ from firstpage.evaluation.measures.significance import (
     mean_pseudo_values,
     paired_differences,
 )
+from firstpage.evaluation.planning.baseline import Baseline
 from firstpage.evaluation.planning.bounded_mean import BoundedSample, queries_to_exclude
 from firstpage.evaluation.planning.power import MAX_QUERIES, check_probability
 
@@ -67,7 +67,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Gate(Tabular):
-    """The result of `fp.gate`: checks, and whether the systems may pass.
+    """The result of `fp.planning.gate`: checks, and whether the systems may pass.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Gate(Tabular):
     --------
     >>> import firstpage as fp
     >>> system = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR")
-    >>> fp.gate(system, fail_under={"RR": 0.9}).passed
+    >>> fp.planning.gate(system, fail_under={"RR": 0.9}).passed
     False
     """
 
@@ -242,7 +242,7 @@ def gate(
     >>> labels, qid = [1, 0, 0, 1, 1, 0], [1, 1, 2, 2, 3, 3]
     >>> old = fp.evaluate([2, 1, 2, 1, 2, 1], labels, qid=qid, measures="RR", name="old")
     >>> new = fp.evaluate([2, 1, 1, 2, 2, 1], labels, qid=qid, measures="RR", name="new")
-    >>> fp.gate(new, fail_under={"RR": 0.8}, baseline=old, fail_if_worse=0).passed
+    >>> fp.planning.gate(new, fail_under={"RR": 0.8}, baseline=old, fail_if_worse=0).passed
     True
     """
     systems = [evaluations] if isinstance(evaluations, Evaluation) else list(evaluations)

@@ -65,7 +65,7 @@ def read_feature_log(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "log.jsonl")
     ...     _ = path.write_text(json.dumps(response))
-    ...     data = fp.read_feature_log(path, fp.Qrels.from_dict({"shoes": {"d1": 2}}))
+    ...     data = fp.interop.read_feature_log(path, fp.Qrels.from_dict({"shoes": {"d1": 2}}))
     >>> data.feature_names, data.y.tolist()
     (('bm25',), [2.0])
     """
@@ -139,7 +139,7 @@ def read_logged_run(path: str | os.PathLike[str], name: str = "engine") -> Run:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "log.jsonl")
     ...     _ = path.write_text(json.dumps(response))
-    ...     fp.read_logged_run(path).to_dict()
+    ...     fp.interop.read_logged_run(path).to_dict()
     {'shoes': {'d1': 2.5, 'd2': 1.0}}
     """
     file = Path(path)

@@ -54,7 +54,7 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "ratings.csv")
     ...     _ = path.write_text("query,docid,rating\\nred shoes,d1,3\\n")
-    ...     fp.read_quepid(path).to_dict()
+    ...     fp.interop.read_quepid(path).to_dict()
     {'red shoes': {'d1': 3.0}}
     """
     file = Path(path)
@@ -123,7 +123,7 @@ def read_clicks(path: str | os.PathLike[str]) -> list[Pair]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "clicks.jsonl")
     ...     _ = path.write_text('{"query": "q", "ranking": ["a", "b"], "clicks": ["b"]}')
-    ...     fp.read_clicks(path)
+    ...     fp.interop.read_clicks(path)
     [('q', 'b', 'a')]
     """
     file = Path(path)

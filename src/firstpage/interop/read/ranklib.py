@@ -54,7 +54,7 @@ def read_ranklib(path: str | os.PathLike[str], n_features: int | None = None) ->
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "model.txt")
     ...     _ = path.write_text("## Linear Regression\\n## Lambda = 0.0\\n0:1.0 1:2.0 2:0.5\\n")
-    ...     model = fp.read_ranklib(path)
+    ...     model = fp.interop.read_ranklib(path)
     >>> model.n_features
     2
     """

@@ -121,7 +121,7 @@ class Traits:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.loss("PairwiseHinge").traits.smooth
+    >>> fp.extend.loss("PairwiseHinge").traits.smooth
     False
     """
 
@@ -233,8 +233,8 @@ class Loss:
 
     See Also
     --------
-    firstpage.loss : Create a loss from its name.
-    firstpage.register_loss : Give a loss of your own a name.
+    firstpage.extend.loss : Create a loss from its name.
+    firstpage.extend.register_loss : Give a loss of your own a name.
     firstpage.LossRanker : Minimize any loss.
 
     Examples
@@ -242,7 +242,7 @@ class Loss:
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> loss = fp.loss("PlackettLuce")
+    >>> loss = fp.extend.loss("PlackettLuce")
     >>> values, gradient = loss.value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))
     1.792

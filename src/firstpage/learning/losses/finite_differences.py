@@ -80,8 +80,8 @@ def check_gradient(
         remedy = (
             "reverse its sign"
             if reverse
-            else "correct value_grad, or declare traits = fp.Traits(convex=False, smooth=False) if "
-            "the gradient takes a weight as constant on purpose"
+            else "correct value_grad, or declare traits = fp.extend.Traits(convex=False, "
+            "smooth=False) if the gradient takes a weight as constant on purpose"
         )
         raise DataError(f"the gradient of the loss {name} is wrong: {numbers}; {remedy}.")
     return None

@@ -23,7 +23,7 @@ class Focused(Loss):
 
     beta * listwise(top k, in order) + (1 - beta) * pairwise(top k above the rest).  Each of the two
     losses should be scaled to be 1 where all scores are equal and 0 at its infimum, so that `beta`
-    means the same for any k.  ``fp.loss("Focused(k, beta)")`` creates that of FocusedNet.
+    means the same for any k.  ``fp.extend.loss("Focused(k, beta)")`` creates that of FocusedNet.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Focused(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(4), [2, 1, 0, 0], [1, 1, 1, 1])
-    >>> values, _ = fp.loss("Focused(k=2, beta=0.5)").value_grad(np.zeros(4), data.truth)
+    >>> values, _ = fp.extend.loss("Focused(k=2, beta=0.5)").value_grad(np.zeros(4), data.truth)
     >>> float(values[0].round(3))
     1.0
     """
@@ -271,7 +271,7 @@ class Scaled(Loss):
     >>> import firstpage as fp
     >>> from firstpage.learning.losses.focused import Scaled
     >>> data = fp.Dataset.from_arrays(np.eye(2), [1, 0], [1, 1])
-    >>> values, _ = Scaled(fp.loss("PairwiseHinge"), 0.5).value_grad(np.zeros(2), data.truth)
+    >>> values, _ = Scaled(fp.extend.loss("PairwiseHinge"), 0.5).value_grad(np.zeros(2), data.truth)
     >>> float(values[0])
     0.5
     """

@@ -75,7 +75,7 @@ class LambdaLoss(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(2), [1, 0], [1, 1])
-    >>> loss = fp.loss("LambdaLoss", measure="P@1")
+    >>> loss = fp.extend.loss("LambdaLoss", measure="P@1")
     >>> values, gradient = loss.value_grad(np.zeros(2), data.truth)
     >>> float(values[0].round(3)), gradient.tolist()  # log 2: an exchange changes P@1 by 1
     (0.693, [-0.5, 0.5])

@@ -47,7 +47,7 @@ class LabelLevels:
     Examples
     --------
     >>> import firstpage as fp
-    >>> levels = fp.label_levels(fp.Truth.from_labels([0, 2, 1, 1]), k=2)
+    >>> levels = fp.extend.label_levels(fp.Truth.from_labels([0, 2, 1, 1]), k=2)
     >>> levels.order.tolist(), levels.end.tolist()
     ([1, 2, 3, 0], [1, 3, 4])
     >>> levels.top_probability.tolist()
@@ -173,7 +173,7 @@ def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = No
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
+    >>> fp.extend.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
     [2.0, 1.0]
     """
     order, keys = truth.by_label

@@ -40,7 +40,7 @@ class PlackettLuce(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("PlackettLuce", k=1).value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("PlackettLuce", k=1).value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # log 3: the first of three documents
     1.099
     """
@@ -149,7 +149,7 @@ class SoftmaxCrossEntropy(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("SoftmaxCrossEntropy").value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("SoftmaxCrossEntropy").value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # log 3
     1.099
     """
@@ -236,7 +236,7 @@ class Cosine(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("Cosine").value_grad(np.array([-4.0, -2.0, 0.0]), data.truth)
+    >>> values, _ = fp.extend.loss("Cosine").value_grad(np.array([-4.0, -2.0, 0.0]), data.truth)
     >>> float(values[0].round(3))  # the opposite direction
     1.0
     """
@@ -313,7 +313,8 @@ class SquaredError(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("SquaredError", average=False).value_grad(np.zeros(3), data.truth)
+    >>> loss = fp.extend.loss("SquaredError", average=False)
+    >>> values, _ = loss.value_grad(np.zeros(3), data.truth)
     >>> float(values[0])  # (4 + 1) / 2
     2.5
     """

@@ -110,7 +110,7 @@ class PairwiseLogistic(_Pairwise):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("PairwiseLogistic").value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("PairwiseLogistic").value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # three pairs, each log 2
     2.079
     """
@@ -172,7 +172,7 @@ class PairwiseExponential(_LabelMargin):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("PairwiseExponential").value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("PairwiseExponential").value_grad(np.zeros(3), data.truth)
     >>> float(values[0])
     3.0
     """
@@ -205,7 +205,8 @@ class PairwiseHinge(_LabelMargin):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("PairwiseHinge").value_grad(np.array([2.0, 1.5, 0.0]), data.truth)
+    >>> loss = fp.extend.loss("PairwiseHinge")
+    >>> values, _ = loss.value_grad(np.array([2.0, 1.5, 0.0]), data.truth)
     >>> float(values[0])  # only the first pair is closer than the margin 1
     0.5
     """

@@ -47,7 +47,7 @@ class PermutationCrossEntropy(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [2, 1, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("PermutationCrossEntropy").value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("PermutationCrossEntropy").value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # log 3!
     1.792
     """

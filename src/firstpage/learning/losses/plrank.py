@@ -67,7 +67,7 @@ class ExpectedMeasure(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [1, 0, 0], [1, 1, 1])
-    >>> loss = fp.loss("ExpectedMeasure", measure="P@1", samples=10_000)
+    >>> loss = fp.extend.loss("ExpectedMeasure", measure="P@1", samples=10_000)
     >>> values, _ = loss.value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(2))  # 1 - 1/3
     0.67

@@ -70,9 +70,9 @@ def loss(text: str | Loss | Callable[..., Any], **parameters: Any) -> Loss:
     Examples
     --------
     >>> import firstpage as fp
-    >>> fp.loss("PlackettLuce(k=10)")
+    >>> fp.extend.loss("PlackettLuce(k=10)")
     PlackettLuce(k=10, average=False)
-    >>> fp.loss("pairwise-logistic", k=5, average=True)
+    >>> fp.extend.loss("pairwise-logistic", k=5, average=True)
     PairwiseLogistic(k=5, pairs='all', average=True)
     """
     if isinstance(text, Loss):
@@ -106,12 +106,12 @@ def _of_function(function: Any) -> Loss:
 
 
 def register_loss(loss_class: type[Loss], name: str | None = None) -> type[Loss]:
-    """Give a loss of your own a name, by which `fp.loss` and `LossRanker` find it.
+    """Give a loss of your own a name, by which `fp.extend.loss` and `LossRanker` find it.
 
     Parameters
     ----------
     loss_class : type
-        A frozen dataclass derived from `fp.Loss`, which implements
+        A frozen dataclass derived from `fp.extend.Loss`, which implements
         ``value_grad(self, scores, truth)``.
     name : str, optional
         The name; that of the class if None.
@@ -131,20 +131,20 @@ def register_loss(loss_class: type[Loss], name: str | None = None) -> type[Loss]
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> import firstpage as fp
-    >>> @fp.register_loss
+    >>> @fp.extend.register_loss
     ... @dataclass(frozen=True)
-    ... class HalfSquares(fp.Loss):
+    ... class HalfSquares(fp.extend.Loss):
     ...     scale: float = 1.0
     ...
     ...     def value_grad(self, scores, truth):
     ...         error = self.scale * (scores - truth.labels)
     ...         return np.add.reduceat(error**2, truth.offsets[:-1]) / 2, self.scale * error
-    >>> fp.loss("HalfSquares(scale=2)")
+    >>> fp.extend.loss("HalfSquares(scale=2)")
     HalfSquares(scale=2)
     """
     if not isinstance(loss_class, type) or not issubclass(loss_class, Loss):
         raise ParameterError(
-            f"register_loss takes a class derived from fp.Loss; got {loss_class!r}."
+            f"register_loss takes a class derived from fp.extend.Loss; got {loss_class!r}."
         )
     register(loss_class, name, "loss", LOSSES)
     return loss_class

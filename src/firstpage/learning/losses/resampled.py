@@ -38,7 +38,7 @@ class ResampledTies(Loss):
     >>> import firstpage as fp
     >>> from firstpage.learning.losses.resampled import ResampledTies
     >>> data = fp.Dataset.from_arrays(np.eye(3), [1, 0, 0], [1, 1, 1])
-    >>> loss = ResampledTies(fp.loss("PlackettLuce(k=2)"), k=2)
+    >>> loss = ResampledTies(fp.extend.loss("PlackettLuce(k=2)"), k=2)
     >>> values, _ = loss.value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # log 3 + log 2, for any order of the two equal labels
     1.792

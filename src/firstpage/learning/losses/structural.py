@@ -216,7 +216,7 @@ class AveragePrecisionHinge(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [1, 0, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("AveragePrecisionHinge").value_grad(np.zeros(3), data.truth)
+    >>> values, _ = fp.extend.loss("AveragePrecisionHinge").value_grad(np.zeros(3), data.truth)
     >>> float(values[0].round(3))  # the relevant document last: 1 - 1/3
     0.667
     """
@@ -328,7 +328,8 @@ class StructuralHinge(Loss):
     >>> import numpy as np
     >>> import firstpage as fp
     >>> data = fp.Dataset.from_arrays(np.eye(3), [1, 0, 0], [1, 1, 1])
-    >>> values, _ = fp.loss("StructuralHinge", delta="NDCG@1").value_grad(np.zeros(3), data.truth)
+    >>> loss = fp.extend.loss("StructuralHinge", delta="NDCG@1")
+    >>> values, _ = loss.value_grad(np.zeros(3), data.truth)
     >>> float(values[0])
     1.0
     """

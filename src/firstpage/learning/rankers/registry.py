@@ -68,7 +68,7 @@ def register_ranker(ranker_class: type[Ranker], name: str | None = None) -> type
     --------
     >>> from dataclasses import dataclass
     >>> import firstpage as fp
-    >>> @fp.register_ranker
+    >>> @fp.extend.register_ranker
     ... @dataclass(eq=False, repr=False)
     ... class LogisticRanker(fp.LossRanker):
     ...     loss: object = "PairwiseLogistic(average=True)"

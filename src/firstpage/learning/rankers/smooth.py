@@ -32,7 +32,7 @@ from firstpage.learning.solvers.registry import solver
 
 FUNCTION = (
     "the loss {} is a Python function that is called for every query in every pass: slow with many "
-    "queries. A fp.Loss computes all queries of a block at once."
+    "queries. A fp.extend.Loss computes all queries of a block at once."
 )
 ONE_PASS = (
     "least squares of linear weights take one pass over the data, which runs on the CPU; device is "
@@ -382,10 +382,10 @@ class LossRanker(Smooth):
     k : int, optional
         The depth `k` of the loss, if it has such a parameter and does not set it.
     loss : str, Loss or callable, default "PlackettLuce"
-        The loss, as `fp.loss` takes it: a name such as "PairwiseLogistic(average=True)", a
-        registered one, "module:Name", a `fp.Loss`, or a function of the scores and the labels of
-        one query, which returns a value and its gradient.  A function is called for every query in
-        every pass, which is slow.
+        The loss, as `fp.extend.loss` takes it: a name such as "PairwiseLogistic(average=True)", a
+        registered one, "module:Name", a `fp.extend.Loss`, or a function of the scores and the
+        labels of one query, which returns a value and its gradient.  A function is called for every
+        query in every pass, which is slow.
 
     References
     ----------

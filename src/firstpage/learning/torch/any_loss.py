@@ -19,7 +19,7 @@ from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction
 
 
 class AnyLoss(RankingLoss):
-    """Any loss of `fp.loss`, or one of your own.
+    """Any loss of `fp.extend.loss`, or one of your own.
 
     Values and gradients are those of its ``value_grad``, on the CPU in float64.  Scores on a device
     are copied to the CPU, and the gradient back.  ``torch.compile`` takes the loss as one
@@ -47,7 +47,7 @@ class AnyLoss(RankingLoss):
 
     See Also
     --------
-    firstpage.register_loss : Give a loss of your own a name.
+    firstpage.extend.register_loss : Give a loss of your own a name.
 
     Examples
     --------

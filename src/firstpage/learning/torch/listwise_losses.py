@@ -27,7 +27,7 @@ class ListMLELoss(RankingLoss):
 
     The document at each rank is chosen among all documents not yet ranked, with a probability
     proportional to exp(score).  Documents of equal label compete for their ranks together; the
-    lowest label adds nothing.  Nothing is random.  It equals ``fp.loss("PlackettLuce")``.
+    lowest label adds nothing.  Nothing is random.  It equals ``fp.extend.loss("PlackettLuce")``.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ListNetLoss(RankingLoss):
     """Cross entropy of softmax distributions of labels and scores (ListNet, top-one form).
 
     Minus the sum over documents of softmax(labels / temperature) * log softmax(scores).  It equals
-    ``fp.loss("SoftmaxCrossEntropy")``.
+    ``fp.extend.loss("SoftmaxCrossEntropy")``.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class ListNetLoss(RankingLoss):
 class RankCosineLoss(RankingLoss):
     """Cosine distance of scores and labels (RankCosine): (1 - cosine(scores, labels)) / 2.
 
-    It equals ``fp.loss("Cosine")``.  Adding a constant to all scores changes it.
+    It equals ``fp.extend.loss("Cosine")``.  Adding a constant to all scores changes it.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class RankCosineLoss(RankingLoss):
 class SquaredErrorLoss(RankingLoss):
     """Half the squared difference of score and label, averaged over the documents of a list.
 
-    It equals ``fp.loss("SquaredError")``.
+    It equals ``fp.extend.loss("SquaredError")``.
 
     Parameters
     ----------

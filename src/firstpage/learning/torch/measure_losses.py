@@ -27,7 +27,7 @@ class LambdaLoss(RankingLoss):
 
     The sum over pairs, u of greater gain than v, of weight * log(1 + exp(s_v - s_u)).  The weights
     are computed from the current ranks, and are constants in the gradient.  Where scores are equal,
-    they are means over all orders of the tied documents.  It equals ``fp.loss("LambdaLoss")``.
+    they are means over all orders of the tied documents.  It equals ``loss("LambdaLoss")``.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ class PLRankLoss(RankingLoss):
     Rankings are drawn from the Plackett-Luce model: the document at each rank is chosen among all
     documents not yet ranked, with a probability proportional to exp(score).  Value and gradient are
     estimates without bias, from other rankings in every call; ``torch.manual_seed`` repeats them.
-    The estimate is that of ``fp.loss("ExpectedMeasure")``.  On a device, documents whose scores
-    are more than 600 below the best one of their list count as 600 below it.
+    The estimate is that of ``fp.extend.loss("ExpectedMeasure")``.  On a device, documents whose
+    scores are more than 600 below the best one of their list count as 600 below it.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ class RankNetLoss(RankingLoss):
     """Logistic loss of document pairs (RankNet).
 
     The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  It equals
-    ``fp.loss("PairwiseLogistic")``.  Time is proportional to the documents that can be the better
-    ones of a pair, times all: O(n k) with `k`, O(n^2) without.  On a device, memory is too, and
-    compiled code and batches of up to four million pairs take all pairs.
+    ``fp.extend.loss("PairwiseLogistic")``.  Time is proportional to the documents that can be the
+    better ones of a pair, times all: O(n k) with `k`, O(n^2) without.  On a device, memory is too,
+    and compiled code and batches of up to four million pairs take all pairs.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class FocusedNetLoss(RankingLoss):
     beta * cross entropy of the permutations of the top k + (1 - beta) * logistic loss of the pairs
     of the top k with the rest.  Both are 1 where all scores are equal, and 0 at best.  Where labels
     are tied inside the top k, or k is above 12, top-one probabilities replace the permutations.  It
-    equals ``fp.loss("Focused")``.
+    equals ``fp.extend.loss("Focused")``.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class CrossValidation(Tabular):
     >>> import numpy as np
     >>> values = {"A": {"AP": np.array([[0.5, 1.0]])}, "B": {"AP": np.array([[0.4, 0.6]])}}
     >>> folds = np.array([1.0, 1.0])
-    >>> results = fp.CrossValidation(("AP",), "default", ("q1", "q2"), folds, values, {})
+    >>> results = fp.results.CrossValidation(("AP",), "default", ("q1", "q2"), folds, values, {})
     >>> results.mean("A", "AP")
     0.75
     """

@@ -19,7 +19,7 @@ FILE = JsonFormat("firstpage-baseline", 1, "baseline")
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """Values of a system per query, to check later systems against (`fp.gate`).
+    """Values of a system per query, to check later systems against (`fp.planning.gate`).
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Baseline:
     --------
     >>> import firstpage as fp
     >>> old = fp.evaluate([2, 1, 2, 1], [1, 0, 0, 1], qid=[1, 1, 2, 2], measures="RR", name="old")
-    >>> fp.Baseline.from_evaluation(old).values
+    >>> fp.planning.Baseline.from_evaluation(old).values
     {'RR': {'1': 1.0, '2': 0.5}}
     """
 

@@ -1,0 +1,12 @@
+from firstpage.evaluation.measures import Measure as Measure
+from firstpage.evaluation.measures import Needs as Needs
+from firstpage.evaluation.measures import RankedLists as RankedLists
+from firstpage.evaluation.measures import register_measure as register_measure
+from firstpage.learning.losses import LabelLevels as LabelLevels
+from firstpage.learning.losses import Loss as Loss
+from firstpage.learning.losses import Traits as Traits
+from firstpage.learning.losses import label_levels as label_levels
+from firstpage.learning.losses import loss as loss
+from firstpage.learning.losses import register_loss as register_loss
+from firstpage.learning.rankers import Step as Step
+from firstpage.learning.rankers import register_ranker as register_ranker
