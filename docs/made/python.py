@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import firstpage
 from firstpage.core import stub_imports
 from firstpage.learning.rankers import Ranker
 from made.markdown import Docstring, Entry, item, listed, paragraph
@@ -112,8 +112,8 @@ def _names(group: Group) -> list[str]:
 
 def _is_in(module: str, name: str, package: str) -> bool:
     """Return whether a name other than a namespace comes from a package."""
-    is_namespace = find_spec(f"{module}.{name}") is not None if module else False
-    return f"{module}.".startswith(f"firstpage.{package}.") and not is_namespace
+    folder = Path(str(firstpage.__file__)).parents[1].joinpath(*module.split("."), name)
+    return f"{module}.".startswith(f"firstpage.{package}.") and not folder.is_dir()
 
 
 def _described(path: str, value: Any) -> list[str]:
