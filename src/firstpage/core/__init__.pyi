@@ -19,6 +19,7 @@ from firstpage.core.errors import MeasureError as MeasureError
 from firstpage.core.errors import location as location
 from firstpage.core.errors import missing_dependency as missing_dependency
 from firstpage.core.errors import require_extras as require_extras
+from firstpage.core.errors import warn as warn
 from firstpage.core.folders import atomic_replace as atomic_replace
 from firstpage.core.folders import cache_folder as cache_folder
 from firstpage.core.folders import remove as remove

@@ -6,6 +6,8 @@ exits with status 1; a library user catches `FirstpageError`.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import Any, NamedTuple
@@ -99,6 +101,17 @@ class FirstpageWarning(_Advised, UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", fp.FirstpageWarning)  # turn warnings into errors
     """
+
+
+def warn(
+    message: str, advice: Advice | None = None, category: type[Warning] = FirstpageWarning
+) -> None:
+    """Issue a warning at the line outside of this package that led to it."""
+    level, frame = 1, sys._getframe().f_back
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("firstpage."):
+        level, frame = level + 1, frame.f_back
+    text = message if advice is None else FirstpageWarning(message, advice)
+    warnings.warn(text, None if advice else category, stacklevel=level + 1)
 
 
 def location(path: str | PathLike[str], line: int | None = None, column: int | None = None) -> str:

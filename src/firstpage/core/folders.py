@@ -8,13 +8,12 @@ import secrets
 import shutil
 import stat
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from firstpage.core.errors import FirstpageError, FirstpageWarning
+from firstpage.core.errors import FirstpageError, warn
 
 VARIABLE = "FIRSTPAGE_CACHE"
 
@@ -63,11 +62,7 @@ def _temporary_cache(base: str) -> Path:
         raise FirstpageError(
             f"{reason}, and {folder} is not a private folder of yours; set {VARIABLE} to a folder."
         )
-    warnings.warn(
-        f"{reason}; it is {folder} now. Set {VARIABLE} to a folder that is kept.",
-        FirstpageWarning,
-        stacklevel=3,
-    )
+    warn(f"{reason}; it is {folder} now. Set {VARIABLE} to a folder that is kept.")
     return folder
 
 

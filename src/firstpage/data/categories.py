@@ -6,14 +6,13 @@ A category that is unknown where data are matched to a model is missing, as in L
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core import Advice, Array, DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import Advice, Array, DataError, Floats, Ints, warn
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
@@ -194,11 +193,9 @@ def warn_of_unknown(data: Dataset, unknown: Mapping[int, int], target: str) -> N
         counts = ", ".join(
             f"{count:,} of {feature_name(data, column)}" for column, count in unknown.items()
         )
-        warnings.warn(
+        warn(
             f"{data.source}: categories that {target} was not trained on are treated as missing: "
-            f"{counts}.",
-            FirstpageWarning,
-            stacklevel=4,
+            f"{counts}."
         )
 
 
@@ -232,12 +229,9 @@ def without_codes(data: Dataset, path: str) -> Dataset:
         table = np.array([*map(float, names), np.nan])
         codes = np.where(np.isnan(X[:, column]), len(names), X[:, column]).astype(np.int64)
         X[:, column] = table[codes]
-    warnings.warn(
-        FirstpageWarning(
-            f"{path}: LETOR text does not store that {listed_features(data, data.categories)} "
-            "holds categories.",
-            Advice("Read it with {}.", "categorical"),
-        ),
-        stacklevel=4,
+    warn(
+        f"{path}: LETOR text does not store that {listed_features(data, data.categories)} "
+        "holds categories.",
+        Advice("Read it with {}.", "categorical"),
     )
     return replace(data, X=X, categories={})

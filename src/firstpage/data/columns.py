@@ -9,14 +9,13 @@ says so if the other side has names.  LETOR text omits zeros, so its last featur
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning, Ints
+from firstpage.core import Advice, DataError, Ints, warn
 from firstpage.data.categories import Categories, recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset
@@ -107,16 +106,14 @@ def _match(
     if names is not None and data.feature_names is not None:
         return _match_names(data.feature_names, tuple(names), data.source, target)
     if data.n_features < count and pad and data.feature_names is None:
-        warnings.warn(
+        warn(
             f"{data.source}: has {data.n_features} of the {count} features of {target}; the others "
-            "are treated as 0 (pad).",
-            FirstpageWarning,
-            stacklevel=5,
+            "are treated as 0 (pad)."
         )
     elif data.n_features != count:
         raise _width_error(data, count, target)
     elif (names is None) != (data.feature_names is None):
-        warnings.warn(_order_message(data, target), FirstpageWarning, stacklevel=5)
+        warn(_order_message(data, target))
     return ColumnMatch(None, count, data.feature_names)
 
 
@@ -150,11 +147,7 @@ def _match_names(
     known = set(names)
     extra = [name for name in available if name not in known]
     if extra:
-        warnings.warn(
-            f"{source}: {target} does not use {_feature_list(extra)}; ignored.",
-            FirstpageWarning,
-            stacklevel=6,
-        )
+        warn(f"{source}: {target} does not use {_feature_list(extra)}; ignored.")
     return ColumnMatch(np.array([numbers[name] for name in names], np.int64), len(names), names)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning
+from firstpage.core import DataError, warn
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.groups import offsets_from_lengths
@@ -48,7 +47,7 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
         queries = queries[np.sort(first_index)]
         lengths = np.bincount(number, minlength=len(first_index))
         if (np.diff(number) < 0).any():
-            warnings.warn(INTERLEAVED.format(source=first.source), FirstpageWarning, stacklevel=3)
+            warn(INTERLEAVED.format(source=first.source))
             order = np.argsort(number, kind="stable")
             X, y = X[order], y[order]
             docids = None if docids is None else docids[order]

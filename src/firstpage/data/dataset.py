@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Table, Tabular
+from firstpage.core import Array, DataError, Floats, Ints, Table, Tabular, warn
 from firstpage.data.categories import (
     as_positions,
     check_categories,
@@ -213,7 +212,7 @@ class Dataset(Tabular):
         if ids is not None and len(ids) != features.shape[0]:
             raise DataError(f"{source}: {len(ids)} document ids for {features.shape[0]} documents.")
         if order is not None and len(labels) == len(order):
-            warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=2)
+            warn(INTERLEAVED.format(source=source))
             features, labels = features[order], labels[order]
             ids = None if ids is None else ids[order]
         names = None if feature_names is None else tuple(feature_names)
@@ -525,7 +524,7 @@ class Dataset(Tabular):
 
         (data,), report = join_labels([self], qrels, unjudged)
         if not report.complete:
-            warnings.warn(str(report), FirstpageWarning, stacklevel=2)
+            warn(str(report))
         return data
 
     def with_features(self, X: Any, feature_names: Iterable[str] | None = None) -> Dataset:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
 
-from firstpage.core import FirstpageWarning
+from firstpage.core import warn
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import duplicate_rows
 
@@ -38,7 +37,7 @@ def data_warnings(data: Dataset) -> list[str]:
     return messages
 
 
-def warn_about(source: str, messages: Iterable[str], stacklevel: int = 3) -> None:
+def warn_about(source: str, messages: Iterable[str]) -> None:
     """Issue a warning about a file for each message."""
     for message in messages:
-        warnings.warn(f"{source}: {message}", FirstpageWarning, stacklevel=stacklevel + 1)
+        warn(f"{source}: {message}")

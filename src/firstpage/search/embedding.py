@@ -34,11 +34,11 @@ from firstpage.core import (
     Array,
     Bytes,
     DataError,
-    FirstpageWarning,
     Floats,
     Ints,
     Progress,
     missing_dependency,
+    warn,
 )
 from firstpage.data.io import write_bytes
 from firstpage.search.index import Index
@@ -349,12 +349,12 @@ def _document_vectors(
         for row in np.flatnonzero(digests.any(axis=1)).tolist()
         if digests[row].tobytes() not in known
     ]
-    _warn(
+    warn(
         f"{problem or f'{index.path}: '}embedding {len(rows):,} of {len(index):,} documents with "
         f"{embedding.folder}."
     )
     if n_texts < len(index):
-        _warn(
+        warn(
             f"{index.path}: {len(index) - n_texts:,} of {len(index):,} documents have no text; "
             f"{' and '.join(NAMES)} are 0 for them."
         )
@@ -366,7 +366,7 @@ def _document_vectors(
         raise
     vectors = _assembled(embedding, digests, known)
     if problem := _write(path, embedding, state, vectors):
-        _warn(
+        warn(
             f"{path}: cannot be written ({problem}); the vectors of documents stay in memory and "
             "are computed again next time."
         )
@@ -429,10 +429,6 @@ def _state(index: Index) -> str:
     for array in (forward.tokens, forward.ends, forward.deleted):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, FirstpageWarning, stacklevel=6)
 
 
 # --- the file of vectors: a line of JSON, padded, and the arrays

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import DataError, FirstpageWarning, Floats, Ints, warn
 from firstpage.data import Dataset
 from firstpage.evaluation.measures import evaluate
 from firstpage.learning.rankers import ListNet
@@ -137,4 +137,4 @@ def _validated(data: Dataset) -> Floats:
 
 
 def _note(message: str) -> None:
-    warnings.warn(message, FirstpageWarning, stacklevel=3)
+    warn(message)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Progress, imported
+from firstpage.core import (
+    Array,
+    DataError,
+    Floats,
+    Ints,
+    Progress,
+    imported,
+    warn,
+)
 from firstpage.data import Dataset
 from firstpage.data.formats import Qrels, Run
 from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
@@ -149,7 +156,7 @@ class TextFeatures:
     def _note_latent(self) -> None:
         """Warn if the latent space has too few dimensions for features, is missing or is old."""
         if any(changes := self.index.latent_changes):
-            warnings.warn(latent_note(self.index.path, changes), FirstpageWarning, stacklevel=3)
+            warn(latent_note(self.index.path, changes))
         n_dimensions = self.index.latent_vectors.shape[1]
         absent = [f"latent.similarity_{rank}" for rank in LATENT_RANKS if rank > n_dimensions]
         if absent:
@@ -160,11 +167,9 @@ class TextFeatures:
                 else "there is no latent space, for want of documents or by choice, so there are "
                 "no features latent.*"
             )
-            warnings.warn(
+            warn(
                 f"{self.index.path}: {reason}; fit it again (`firstpage index --refit`) if the "
-                "index has grown.",
-                FirstpageWarning,
-                stacklevel=3,
+                "index has grown."
             )
 
     def _family_names(self) -> dict[str, list[str]]:
@@ -388,18 +393,16 @@ class TextFeatures:
             )
         drift = _drift(index, recipe)
         if drift > MAX_DRIFT:
-            warnings.warn(
+            warn(
                 f"{source}: document frequencies of {index.path} have changed by a factor of "
-                f"{np.exp(drift):.2f} on average since training; consider training again.",
-                FirstpageWarning,
-                stacklevel=2,
+                f"{np.exp(drift):.2f} on average since training; consider training again."
             )
         changes = index.latent_changes
         if (
             sum(changes) > MAX_CHANGED * index.forward.n_documents
             and any(name.startswith("latent.") for name in recipe["features"])
         ):  # fmt: skip
-            warnings.warn(latent_note(index.path, changes), FirstpageWarning, stacklevel=2)
+            warn(latent_note(index.path, changes))
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]
@@ -455,11 +458,9 @@ class _Values:
             count = int(np.isnan(values[rows]).sum())
             if count and {f"{name}.value", f"{name}.log"} & chosen:
                 mark = f", and {name}.missing is 1" if f"{name}.missing" in chosen else ""
-                warnings.warn(
+                warn(
                     f"{name} is missing in {count:,} of {len(rows):,} candidates; the median "
-                    f"{self._medians[name]:g} stands for it{mark}.",
-                    FirstpageWarning,
-                    stacklevel=3,
+                    f"{self._medians[name]:g} stands for it{mark}."
                 )
 
 
@@ -511,11 +512,9 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
         )
     unjudged = len(candidates) - len(known)
     note = f"; {unjudged} of {len(candidates)} queries have no judgment" if unjudged else ""
-    warnings.warn(
+    warn(
         f"{source}: {n_judged:,} of {len(labels):,} candidates are judged; the others have the "
-        f"label 0{note}.",
-        FirstpageWarning,
-        stacklevel=3,
+        f"label 0{note}."
     )
     return labels
 

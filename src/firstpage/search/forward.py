@@ -8,7 +8,6 @@ memory.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from firstpage.core import Array, Bools, DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import Array, Bools, DataError, Floats, Ints, warn
 from firstpage.core.kernels import text as kernel
 from firstpage.data import Ids
 from firstpage.search.analyzer import STOP, Analyzer, TermNumbers, tokenize
@@ -175,11 +174,7 @@ class Query:
         """Return the terms of a text; fields with other analyzers add their own terms."""
         tokens = tokenize(text)
         if len(tokens) > MAX_WORDS:
-            warnings.warn(
-                f"a query has {len(tokens):,} words; only the first {MAX_WORDS:,} count.",
-                FirstpageWarning,
-                stacklevel=3,
-            )
+            warn(f"a query has {len(tokens):,} words; only the first {MAX_WORDS:,} count.")
             del tokens[MAX_WORDS:]
         sequences: dict[tuple[int, ...], None] = {}
         length = 0

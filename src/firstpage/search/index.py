@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning, Floats, Ints, Progress
+from firstpage.core import Advice, DataError, Floats, Ints, Progress, warn
 from firstpage.data import Ids, offsets_from_lengths
 from firstpage.data.formats import Qrels, Run
 from firstpage.data.io import json_digest
@@ -193,12 +192,10 @@ class Index:
         absent = [repr(name) for name in fields or {} if name not in present]
         if absent:
             others = ", ".join(repr(name) for name in list(present)[:MAX_NAMES])
-            warnings.warn(
+            warn(
                 f"{folder}: no document has a value of these declared fields: "
                 f"{', '.join(absent)}; the fields with values are {others}"
-                f"{', ..' if len(present) > MAX_NAMES else ''}.",
-                FirstpageWarning,
-                stacklevel=2,
+                f"{', ..' if len(present) > MAX_NAMES else ''}."
             )
         return cls(folder)
 
@@ -430,11 +427,9 @@ class Index:
             if progress is not None:
                 progress(number, len(listed))
         if unmatched:
-            warnings.warn(
+            warn(
                 f"{len(unmatched)} of {len(listed)} queries match no document and have no "
-                f"candidates, such as {unmatched[0]!r}.",
-                FirstpageWarning,
-                stacklevel=2,
+                f"candidates, such as {unmatched[0]!r}."
             )
         if not names:
             raise DataError("no query matches a document.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning
+from firstpage.core import Advice, DataError, warn
 from firstpage.data import are_distinct_integers, is_identifier
 from firstpage.search.analyzer import LANGUAGES, PLAIN, Analyzer
 from firstpage.search.documents import SourceDocument
@@ -157,7 +156,7 @@ def _usual_kind(name: str, values: list[str | float]) -> str:
 
 
 def _note(message: str, advice: Advice) -> None:
-    warnings.warn(FirstpageWarning(message, advice), stacklevel=5)
+    warn(message, advice)
 
 
 def _kind(values: list[str | float]) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from firstpage.core import Advice, DataError, FirstpageWarning, location, missing_dependency
+from firstpage.core import Advice, DataError, location, missing_dependency, warn
 from firstpage.data.formats import (
     NO_LIMITS,
     PARQUET_SLICE_ROWS,
@@ -58,7 +57,7 @@ class Notes:
 
     def report(self, message: str) -> None:
         """Report a correction."""
-        warnings.warn(message, FirstpageWarning, stacklevel=4)
+        warn(message)
 
 
 def recognize(path: Path, stream: Any, formats: Mapping[str, str], of: str) -> str:

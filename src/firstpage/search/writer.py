@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Ints, Progress, remove, remove_abandoned
+from firstpage.core import (
+    DataError,
+    Ints,
+    Progress,
+    remove,
+    remove_abandoned,
+    warn,
+)
 from firstpage.core.kernels import text as kernel
 from firstpage.data import encode_text
 from firstpage.data.io import write_bytes
@@ -342,7 +348,7 @@ def _write_all(
 
 
 def _note(message: str) -> None:
-    warnings.warn(message, FirstpageWarning, stacklevel=5)
+    warn(message)
 
 
 def value_text(value: str | float) -> str:

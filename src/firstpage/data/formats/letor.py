@@ -10,7 +10,6 @@ import glob
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,12 +21,12 @@ from firstpage.core import (
     Array,
     Bytes,
     DataError,
-    FirstpageWarning,
     Floats,
     Progress,
     atomic_replace,
     cache_folder,
     location,
+    warn,
 )
 from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
@@ -275,7 +274,7 @@ def dataset_from_arrays(
         ids = Ids(arrays["ids"], arrays["id_starts"], arrays["id_ends"])
     order = arrays.get("row_order")
     if order is not None:
-        warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=3)
+        warn(INTERLEAVED.format(source=source))
     return Dataset(
         X, arrays["y"], arrays["offsets"], queries, ids, feature_names, source, order,
         zero_based=zero_based,

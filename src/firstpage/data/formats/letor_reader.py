@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,10 @@ from firstpage.core import (
     Array,
     Bytes,
     DataError,
-    FirstpageWarning,
     Ints,
     Progress,
     location,
+    warn,
 )
 from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
@@ -268,7 +267,7 @@ class LetorReader:
     def _ignore_names(self, problem: str) -> None:
         self.names = None
         self.warnings.append(f"{problem}; they are ignored.")
-        warn_about(str(self.path), self.warnings[-1:], stacklevel=7)
+        warn_about(str(self.path), self.warnings[-1:])
 
     @property
     def min_width(self) -> int | None:
@@ -379,7 +378,7 @@ class LetorReader:
             self.warnings.append(
                 f"may be truncated: its last line does not end in a line feed, and has {defect}."
             )
-            warn_about(str(self.path), self.warnings[-1:], stacklevel=5)
+            warn_about(str(self.path), self.warnings[-1:])
 
     def _check_labels(self, b: _Buffers, size: int, rows: int) -> None:
         finite = np.isfinite(b.labels[:rows])
@@ -456,7 +455,7 @@ class LetorReader:
         X = self.sink.finish(self.min_width)
         order = None
         if len(self.queries) < len(self.segments):
-            warnings.warn(INTERLEAVED.format(source=self.path), FirstpageWarning, stacklevel=4)
+            warn(INTERLEAVED.format(source=self.path))
             order = np.argsort(np.repeat(numbers, lengths), kind="stable")
             X, y = X[order], y[order]
             ids = None if ids is None else ids[order].compact()

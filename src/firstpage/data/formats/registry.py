@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from firstpage.core import Advice, DataError, FirstpageWarning, Progress
+from firstpage.core import Advice, DataError, Progress, warn
 from firstpage.core.kernels.parsing import fallback_number
 from firstpage.data.categories import without_codes
 from firstpage.data.dataset import Dataset
@@ -252,24 +251,14 @@ def write(
     if not isinstance(data, Dataset):
         raise DataError(f"{type(data).__name__} has no features, which {kind} files need.")
     if data.query_weights is not None:
-        warnings.warn(
-            f"{os.fspath(path)}: {kind} files do not store the weights of queries (confidences).",
-            FirstpageWarning,
-            stacklevel=2,
-        )
+        warn(f"{os.fspath(path)}: {kind} files do not store the weights of queries (confidences).")
     if data.recipe is not None and kind not in ("parquet", "npz"):
-        warnings.warn(
+        warn(
             f"{os.fspath(path)}: {kind} files do not store how the features were computed, so a "
-            "model trained on them cannot search; write parquet or npz to keep it.",
-            FirstpageWarning,
-            stacklevel=2,
+            "model trained on them cannot search; write parquet or npz to keep it."
         )
     if data.positions is not None:
-        warnings.warn(
-            f"{os.fspath(path)}: {kind} files do not store the positions of documents.",
-            FirstpageWarning,
-            stacklevel=2,
-        )
+        warn(f"{os.fspath(path)}: {kind} files do not store the positions of documents.")
     if kind == "letor":
         return write_letor(without_codes(data, os.fspath(path)), path)
     if kind == "npz":

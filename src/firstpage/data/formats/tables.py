@@ -14,7 +14,6 @@ import csv
 import io
 import json
 import os
-import warnings
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning, missing_dependency
+from firstpage.core import Advice, DataError, missing_dependency, warn
 from firstpage.data.categories import (
     category_text,
     check_count,
@@ -225,12 +224,10 @@ def from_frame(
     special = (*LABEL_COLUMNS, *QUERY_COLUMNS, *DOCUMENT_COLUMNS)
     suspicious = [str(c) for c in features if str(c).lower() in special]
     if suspicious:
-        warnings.warn(
+        warn(
             f"{source}: {', '.join(map(repr, suspicious))} is read as a feature, since {y!r} is "
             f"the label, {q!r} the query and {d!r} the document; drop the column if it is not a "
-            "feature.",
-            FirstpageWarning,
-            stacklevel=3,
+            "feature."
         )
     arrays, categories = [], {}
     for number, name in enumerate(features):
@@ -274,24 +271,19 @@ def _without_identifiers(
     if not identifiers:
         return features
     remaining = [name for name in features if name not in identifiers]
-    warnings.warn(
-        FirstpageWarning(
-            f"{source}: left out {', '.join(map(repr, identifiers))}, which by name identifies "
-            f"something; the features are {_some(remaining) or 'none'}. Rename a column that holds "
-            "quantities.",
-            Advice("Name one that holds categories with {}.", "categorical"),
-        ),
-        stacklevel=4,
+    warn(
+        f"{source}: left out {', '.join(map(repr, identifiers))}, which by name identifies "
+        f"something; the features are {_some(remaining) or 'none'}. Rename a column that holds "
+        "quantities.",
+        Advice("Name one that holds categories with {}.", "categorical"),
     )
     return remaining
 
 
 def _warn_of_distinct(name: str, rows: int, source: str) -> None:
-    warnings.warn(
+    warn(
         f"{source}: {name!r} has another integer in each of {rows:,} rows, and is read as a "
-        "feature; drop the column if it numbers or identifies the rows.",
-        FirstpageWarning,
-        stacklevel=4,
+        "feature; drop the column if it numbers or identifies the rows."
     )
 
 
@@ -353,12 +345,9 @@ def _category_codes(
         _check_text(values, where)
     names, codes = text_codes(values, where)
     if text and not named:
-        warnings.warn(
-            FirstpageWarning(
-                f"{where} is text, and read as a categorical feature of {len(names)} categories.",
-                Advice("Name it with {}, or drop it.", "categorical", [str(name)]),
-            ),
-            stacklevel=4,
+        warn(
+            f"{where} is text, and read as a categorical feature of {len(names)} categories.",
+            Advice("Name it with {}, or drop it.", "categorical", [str(name)]),
         )
     return names, codes
 
@@ -554,11 +543,7 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
         missing.insert(0, "X")
     unknown = [name for name in arrays if name not in NPZ_ARRAYS]
     if unknown:
-        warnings.warn(
-            f"{file}: ignores the arrays {', '.join(unknown)}; it reads {', '.join(NPZ_ARRAYS)}.",
-            FirstpageWarning,
-            stacklevel=3,
-        )
+        warn(f"{file}: ignores the arrays {', '.join(unknown)}; it reads {', '.join(NPZ_ARRAYS)}.")
     if missing:
         raise DataError(f"{file}: lacks {', '.join(missing)}; it has {', '.join(arrays)}.")
     if not len(arrays["y"]):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from firstpage.core import Bytes, DataError, FirstpageWarning, Floats, Ints, location
+from firstpage.core import Bytes, DataError, Floats, Ints, location, warn
 from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import trec as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
@@ -175,7 +174,7 @@ def _read(cls: type[ColumnType], path: Path) -> ColumnType:
     content, note = as_trec(content, source)
     if not note:
         return _parse(cls, content, source)
-    warnings.warn(note, FirstpageWarning, stacklevel=3)
+    warn(note)
     return replace(_parse(cls, content, source), numbered=False)
 
 
@@ -191,7 +190,7 @@ def _ranked_run(content: bytes, source: str) -> Run:
     if len(wrong):
         row = int(wrong[0])
         raise _not_a_rank(location(source, ranked.line_of(row)), ranked.values[row])
-    warnings.warn(RANKS.format(source=source), FirstpageWarning, stacklevel=4)
+    warn(RANKS.format(source=source))
     columns = (ranked.queries, ranked.offsets, ranked.docids, -ranked.values)
     return Run(*columns, "", source, numbered=True)
 
@@ -242,7 +241,7 @@ def _parse(cls: type[ColumnType], raw: bytes, source: str) -> ColumnType:
     docids = Ids(original, starts[:rows], ends[:rows], hashes[:rows] if text is original else None)
     values = values[:rows]
     if not np.all(query[1:] >= query[:-1]):
-        warnings.warn(INTERLEAVED.format(source=source), FirstpageWarning, stacklevel=4)
+        warn(INTERLEAVED.format(source=source))
         order = np.argsort(query, kind="stable")
         docids, values = docids[order], values[order]
     offsets = offsets_from_lengths(np.bincount(query, minlength=queries))
@@ -262,18 +261,14 @@ def _check_ranks(path: str, query: Ints, ranks: Ints, scores: Floats) -> None:
     against = np.unique(query[1:][later & (scores[1:] > scores[:-1])])
     if len(against):
         queries = len(np.unique(query))
-        warnings.warn(
+        warn(
             f"{path}: ranks contradict the scores in {len(against)} of {queries} queries; the "
-            "order comes from the scores, as in trec_eval.",
-            FirstpageWarning,
-            stacklevel=5,
+            "order comes from the scores, as in trec_eval."
         )
     elif later.any() and (scores[1:] == scores[:-1])[query[1:] == query[:-1]].all():
-        warnings.warn(
+        warn(
             f"{path}: all documents of a query have the same score, despite their ranks; the order "
-            "comes from the scores, as in trec_eval, so all are tied.",
-            FirstpageWarning,
-            stacklevel=5,
+            "comes from the scores, as in trec_eval, so all are tied."
         )
 
 
@@ -361,11 +356,9 @@ def complete_docids(data: Dataset) -> Ids:
         unnamed = int((data.docids.ends == data.docids.starts).sum())
     if not unnamed:
         return data.docids  # type: ignore[return-value]
-    warnings.warn(
+    warn(
         f"{data.source}: {unnamed} of {data.n_docs} documents have no id; they are named by their "
-        "query and position, such as 1-3.",
-        FirstpageWarning,
-        stacklevel=3,
+        "query and position, such as 1-3."
     )
     names = data.docids if data.docids is not None else [""] * data.n_docs
     position = np.arange(data.n_docs) - np.repeat(data.offsets[:-1], data.lengths) + 1

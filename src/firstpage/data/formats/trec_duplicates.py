@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, get_args
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning
+from firstpage.core import DataError, warn
 from firstpage.data.formats.trec_columns import Run
 from firstpage.data.groups import duplicate_rows
 
@@ -35,12 +34,10 @@ def resolve_duplicates(run: Run, duplicates: Duplicates) -> Run:
     row = int(repeated.min())
     query_id = run.queries[int(np.searchsorted(run.offsets, row, side="right")) - 1]
     counts = "that of the first line" if duplicates == "first" else "the best score"
-    warnings.warn(
+    warn(
         f"{run.source or run.name or 'the run'}: {len(repeated):,} lines repeat a document of "
         f"their query, such as {run.docids[row]!r} in query {query_id!r}{_at_line(run, row)}; "
-        f"{counts} counts.",
-        FirstpageWarning,
-        stacklevel=3,
+        f"{counts} counts."
     )
     remaining = np.ones(len(run.values), bool)
     remaining[repeated] = False

@@ -8,12 +8,11 @@ read them.
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core import Bytes, DataError, FirstpageWarning
+from firstpage.core import Bytes, DataError, warn
 from firstpage.core.kernels import find_separator
 from firstpage.data.groups import duplicate_rows
 from firstpage.data.ids import BLANKS
@@ -87,10 +86,8 @@ def field_separator(table: Column, target: str | os.PathLike[str]) -> str:
                 example = f"the {kind} {name!r}"
     if not example:
         return " "
-    warnings.warn(
+    warn(
         f"{os.fspath(target)}: {example} contains a blank, so the fields are separated by tabs; "
-        "trec_eval does not read such a file.",
-        FirstpageWarning,
-        stacklevel=4,
+        "trec_eval does not read such a file."
     )
     return "\t"

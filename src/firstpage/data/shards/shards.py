@@ -11,7 +11,6 @@ import hashlib
 import mmap
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Words
+from firstpage.core import Array, DataError, Words, warn
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
@@ -474,11 +473,7 @@ def warn_about_widths(source: str, widths: dict[str, int]) -> None:
     narrow = [f"{name} ({width})" for name, width in widths.items() if width < largest]
     if narrow:
         shown = ", ".join(narrow[:5]) + ", .." * (len(narrow) > 5)
-        warnings.warn(
-            f"{source}: has {largest} features; those that a file lacks are read as 0: {shown}.",
-            FirstpageWarning,
-            stacklevel=5,
-        )
+        warn(f"{source}: has {largest} features; those that a file lacks are read as 0: {shown}.")
 
 
 # --- checks: no query in two shards, and arrays that are those written

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-import warnings
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Progress, atomic_replace
+from firstpage.core import DataError, Progress, atomic_replace, warn
 from firstpage.data.categories import merged_categories, recoded
 from firstpage.data.concat import check_equal_names, concat_datasets, pad_features
 from firstpage.data.dataset import Dataset
@@ -87,7 +86,7 @@ def _in_shard_order(data: Dataset) -> Dataset:
     """Return the data without the order of the lines, which shards do not store."""
     if data.row_order is None:
         return data
-    warnings.warn(SHARD_ORDER.format(data.source), FirstpageWarning, stacklevel=6)
+    warn(SHARD_ORDER.format(data.source))
     return replace(data, row_order=None)
 
 
@@ -246,7 +245,7 @@ class _Writer:
         if self.first is None:
             self.first = replace(data[:0], docids=None)
             if data.recipe is not None:
-                warnings.warn(NO_RECIPE.format(data.source), FirstpageWarning, stacklevel=5)
+                warn(NO_RECIPE.format(data.source))
         check_equal_names(self.first, data)
         if data.X.dtype != self.first.X.dtype:
             raise DataError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Ints, Table, Tabular
+from firstpage.core import DataError, Floats, Ints, Table, Tabular, warn
 from firstpage.core.kernels.voting import VOTE_TOLERANCE
 from firstpage.data import match_queries
 from firstpage.data.formats import Run, is_frame, read_run
@@ -401,11 +400,9 @@ def _warn_about_missing_queries(runs: Sequence[Run], ballots: Ballots) -> None:
         if len(absent):
             shown = ", ".join(ballots.queries[int(q)] for q in absent[:5])
             shown += ", .." * (len(absent) > 5)
-            warnings.warn(
+            warn(
                 f"{name}: lacks {len(absent)} of {len(ballots)} queries, and has no vote there: "
-                f"{shown}.",
-                FirstpageWarning,
-                stacklevel=3,
+                f"{shown}."
             )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureError
+from firstpage.core import Advice, DataError, Floats, MeasureError, warn
 from firstpage.data import Dataset, match_queries
 from firstpage.data.formats import Column, Qrels, Run
 from firstpage.evaluation.measures.evaluate_systems import evaluate
@@ -61,11 +60,7 @@ def normalize_weights(weights: Iterable[float] | None, n_rankers: int) -> Floats
     if largest <= 1 and abs(math.fsum(values) - 1) < SUM_TOLERANCE:  # normalized already
         return values
     if largest == 0:
-        warnings.warn(
-            "every ranker has the weight 0; all are weighted equally.",
-            FirstpageWarning,
-            stacklevel=3,
-        )
+        warn("every ranker has the weight 0; all are weighted equally.")
         return normalize_weights(None, n_rankers)
     values = values / largest  # so that the sum of huge weights does not overflow
     normalized: Floats = values / math.fsum(values)  # which no order of the weights changes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, MeasureError
+from firstpage.core import DataError, MeasureError, warn
 from firstpage.evaluation.comparison.comparison import Comparison
 from firstpage.evaluation.comparison.segments import compare_segments
 from firstpage.evaluation.measures.base import (
@@ -195,18 +194,14 @@ def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation,
     if not common:
         raise DataError("the systems share no judged query.")
     if any(len(e.queries) > len(common) for e in evaluations):
-        warnings.warn(
+        warn(
             f"not all systems have all queries; they are compared on the {len(common)} that they "
-            "share (queries='judged' counts missing ones as 0).",
-            FirstpageWarning,
-            stacklevel=3,
+            "share (queries='judged' counts missing ones as 0)."
         )
         if any(e.bounds for e in evaluations):
-            warnings.warn(
+            warn(
                 "there are no bounds for unjudged documents, since these are of all queries of a "
-                "system; take queries='judged'.",
-                FirstpageWarning,
-                stacklevel=3,
+                "system; take queries='judged'."
             )
             evaluations = tuple(replace(e, bounds={}) for e in evaluations)
     aligned = []

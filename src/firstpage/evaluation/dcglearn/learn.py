@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints, Progress
+from firstpage.core import Array, DataError, Floats, Ints, Progress, warn
 from firstpage.core.engine import open_engine
 from firstpage.data.preferences import (
     Form,
@@ -400,12 +399,11 @@ class DCGLearn:
                 return validation_curve(self.spec_, problem.sums(), self._encode(valid), grid)
             return problem.cross_validation_curve(grid, progress)
         except DataError as error:
-            self._warn(f"C = {DEFAULT_C:g}: {error}", 6)
+            self._warn(f"C = {DEFAULT_C:g}: {error}")
             return None
 
-    def _warn(self, note: str, stacklevel: int = 5) -> None:
-        """Warn the user; `stacklevel` leads to the line that called `fit`."""
-        warnings.warn(note, FirstpageWarning, stacklevel=stacklevel)
+    def _warn(self, note: str) -> None:
+        warn(note)
 
     def _folds(self) -> Iterator[tuple[Ints, Ints]]:
         if len(np.unique(self.groups_)) > 1:

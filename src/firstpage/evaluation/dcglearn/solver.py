@@ -14,13 +14,12 @@ Rounding can end the steps early, so the solver stops only at a certified gap.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 
-from firstpage.core import Bools, DataError, FirstpageWarning, Floats
+from firstpage.core import Bools, DataError, Floats, warn
 from firstpage.core.engine import single_threaded_blas
 from firstpage.evaluation.dcglearn.sums import PairSums
 from firstpage.evaluation.dcglearn.weights import Cone
@@ -247,12 +246,10 @@ class _NewtonSolver:
             if best is not polished:
                 self._move_to(best.steps)
         if best.gap > self._tolerance(best, LOOSE_GAP):
-            warnings.warn(
+            warn(
                 f"DCGLearn stopped after {best.iterations} steps with a certified gap of "
                 f"{best.gap / best.objective:.1g} of the objective: the weights of the pairs, or "
-                "C, are too unequal; reduce their range.",
-                FirstpageWarning,
-                stacklevel=4,
+                "C, are too unequal; reduce their range."
             )
         return best
 

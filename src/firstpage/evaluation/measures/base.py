@@ -4,7 +4,6 @@ it computes one number per query from ranked lists (`lists`), as a convention (`
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import reduce
@@ -15,11 +14,11 @@ import numpy as np
 
 from firstpage.core import (
     PACKAGE,
-    FirstpageWarning,
     Floats,
     MeasureError,
     inherit_sections,
     qualified_name,
+    warn,
 )
 from firstpage.evaluation.measures.convention import (
     CONVENTIONS,
@@ -328,9 +327,7 @@ def warn_of_differences(measures: Iterable[Measure]) -> None:
         if not measure.is_mean:
             by_kind.setdefault(measure.per_query, []).append(str(measure))
     for kind, texts in by_kind.items():
-        warnings.warn(
+        warn(
             f"differences and tests of {', '.join(texts)} are of mean {kind}, not of the numbers "
-            "reported.",
-            FirstpageWarning,
-            stacklevel=3,
+            "reported."
         )

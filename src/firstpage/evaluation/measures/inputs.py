@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import DataError, Floats, Ints, warn
 from firstpage.core.kernels.measures import hits_in_ties
 from firstpage.data import (
     Dataset,
@@ -93,7 +92,7 @@ def _warn_of_gaps(
         shown = f"{fraction:.1%}" if fraction >= 0.001 else "less than 0.1%"
         gaps.append(f"{shown} of the documents in the top {depth} are unjudged")
     if gaps:
-        warnings.warn(f"{name}: {'; '.join(gaps)}.", FirstpageWarning, stacklevel=5)
+        warn(f"{name}: {'; '.join(gaps)}.")
 
 
 def unjudged_fraction(lists: RankedLists, depth: int) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from firstpage.core import Bools, DataError, FirstpageWarning, Floats, Table, Tabular
+from firstpage.core import Bools, DataError, Floats, Table, Tabular, warn
 from firstpage.core.kernels.losses import voted_agreement
 from firstpage.data import Dataset, Documents, Ids, join_documents, match_queries
 from firstpage.data.formats import Column, Run
@@ -206,11 +205,9 @@ def _heights_in_run(system: Any, pairs: PreferencePairs, name: str) -> tuple[Flo
     if not ranked.any():
         raise DataError(f"{pairs.source}: none of its documents is in {label}.")
     if missing.any():
-        warnings.warn(
+        warn(
             f"{label}: {int(missing.sum()):,} of {len(pairs):,} votes of {pairs.source} are on "
-            "documents that it lacks, which are ranked last.",
-            FirstpageWarning,
-            stacklevel=3,
+            "documents that it lacks, which are ranked last."
         )
     heights = np.zeros(len(rows))
     heights[ranked] = 1.0 + np.unique(run.values[rows[ranked]], return_inverse=True)[1]
@@ -235,7 +232,7 @@ def _heights_in_data(system: Any, pairs: PreferencePairs, data: Dataset) -> tupl
     counted = (preferred >= 0) & (other >= 0)
     note = pairs.unmatched(counted, [data.source])
     if note is not None:
-        warnings.warn(note, FirstpageWarning, stacklevel=3)
+        warn(note)
     order = np.unique(scores, return_inverse=True)[1]
     for documents, rows in ((pairs.preferred, preferred), (pairs.other, other)):
         heights[documents[counted]] = order[rows[counted]]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Ints
+from firstpage.core import DataError, Ints, warn
 from firstpage.data import Ids
 from firstpage.data.formats import QueryTable
 
@@ -66,11 +65,9 @@ def segment_columns(
     labels = [_label(by_id.get(query)) for query in queries]
     without = [query for query, label in zip(queries, labels, strict=True) if not label]
     if without:
-        warnings.warn(
+        warn(
             f"{len(without)} of {len(queries)} queries have no {name} and are in no segment, such "
-            f"as {without[0]!r}.",
-            FirstpageWarning,
-            stacklevel=4,
+            f"as {without[0]!r}."
         )
     different = list(dict.fromkeys(filter(None, labels)))
     if not different:
@@ -85,9 +82,7 @@ def segment_columns(
     texts = np.array(labels)
     columns = {segment: np.flatnonzero(texts == segment) for segment in different}
     for segment in [segment for segment, rows in columns.items() if len(rows) < least]:
-        warnings.warn(
-            f"{name} {segment!r} has one query and is left out.", FirstpageWarning, stacklevel=4
-        )
+        warn(f"{name} {segment!r} has one query and is left out.")
         del columns[segment]
     if not columns:
         raise DataError(f"every {name} has fewer than {least} queries.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import types
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from difflib import get_close_matches
@@ -14,7 +13,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.core import (
     DataError,
-    FirstpageWarning,
     MeasureError,
     ParameterError,
     canonical_name,
@@ -22,6 +20,7 @@ from firstpage.core import (
     qualified_name,
     register,
     split_arguments,
+    warn,
 )
 from firstpage.data.preferences import MeasureSource, Utility, refers_to_file
 from firstpage.evaluation.measures.base import CONVENTIONS, Measure, text_parameters
@@ -290,11 +289,9 @@ def _of_function(function: Callable[..., float]) -> Measure:
     measure = FunctionMeasure(function)
     if str(measure) not in _noted:
         _noted.add(str(measure))
-        warnings.warn(
+        warn(
             f"the measure {measure} is a Python function that is called for every query: slow with "
-            "many queries. A class derived from fp.extend.Measure takes all of them at once.",
-            FirstpageWarning,
-            stacklevel=3,
+            "many queries. A class derived from fp.extend.Measure takes all of them at once."
         )
     return measure
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
+from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.data import Ids, match_queries
 from firstpage.data.formats import Column, Qrels, Run, is_frame
 from firstpage.evaluation.measures.base import Convention, Measure, resolve_convention
@@ -426,11 +425,9 @@ def _warn_of_few(job: _Job, estimates: Iterable[Estimate], rows: Mapping[str, in
         if count_varying(human - machine[drawn]) < min(MIN_VARYING, len(human) // 2):
             few.append(f"{_name(estimate)} ({estimate.measure})")
     if few:
-        warnings.warn(
+        warn(
             f"the machine's error varies on fewer than {MIN_VARYING} sampled queries in "
-            f"{first_ids(few)}; the interval may be too narrow. Draw more queries.",
-            FirstpageWarning,
-            stacklevel=3,
+            f"{first_ids(few)}; the interval may be too narrow. Draw more queries."
         )
 
 

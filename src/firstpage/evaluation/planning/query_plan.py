@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
+from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.data import sort_groups
 from firstpage.data.formats import Column, Run
 from firstpage.evaluation.comparison.compare_systems import compare
@@ -284,11 +283,9 @@ def _planned_rows(
     if not varying:
         raise DataError(f"the differences in {text} are the same on all pilot queries.")
     if varying < MIN_VARYING:
-        warnings.warn(
+        warn(
             f"the differences in {text} vary on {varying} of {queries} pilot queries; below "
-            f"{MIN_VARYING} their deviation is unreliable, also where the plan is careful.",
-            FirstpageWarning,
-            stacklevel=3,
+            f"{MIN_VARYING} their deviation is unreliable, also where the plan is careful."
         )
     upper = upper_deviation(deviation, queries)
     rows = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -11,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, MeasureError, Table, Tabular
+from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.evaluation.measures.base import warn_of_differences
 from firstpage.evaluation.measures.evaluation import Evaluation
 from firstpage.evaluation.measures.registry import measure
@@ -349,12 +348,10 @@ def _gains(evaluation: Evaluation, text: str, stored: Baseline) -> BoundedSample
     if len(shared) < 2:
         raise DataError("the system and the baseline share fewer than two judged queries.")
     if len(shared) < max(len(queries), len(before)):
-        warnings.warn(
+        warn(
             f"{stored.source or 'the baseline'}: {len(shared)} queries are shared, of "
             f"{len(before)} of the baseline and {len(queries)} of the system; only these are "
-            "compared.",
-            FirstpageWarning,
-            stacklevel=4,
+            "compared."
         )
     old = np.array([before[queries[q]] for q in shared])
     new = evaluation.values[row][shared]

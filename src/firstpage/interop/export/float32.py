@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import Array, DataError, Floats, Ints, warn
 from firstpage.learning.scorers import Forest, Tree
 
 if TYPE_CHECKING:
@@ -113,11 +112,9 @@ def warn_of_rounding(forest: Forest, single: bool) -> None:
     if forest.single == single or len(forest.trees) <= MANY_TREES:
         return
     theirs, ours = ("float32", "float64") if single else ("float64", "float32")
-    warnings.warn(
+    warn(
         f"the target sums {len(forest.trees)} trees in {theirs}, and predict in {ours}: scores may "
-        "differ by a relative error of 1e-6 or 2e-6.",
-        FirstpageWarning,
-        stacklevel=5,
+        "differ by a relative error of 1e-6 or 2e-6."
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, FirstpageWarning
+from firstpage.core import Advice, DataError, warn
 from firstpage.data import Dataset
 from firstpage.data.formats import Qrels, Run
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of
@@ -80,7 +79,7 @@ def warn_unlabeled(source: str | os.PathLike[str]) -> None:
     """Warn the caller of the reader that there are no judgments."""
     message = f"{os.fspath(source)}: there are no judgments: all labels are 0."
     advice = Advice("Give them with {}.", "qrels")
-    warnings.warn(FirstpageWarning(message, advice), stacklevel=3)
+    warn(message, advice)
 
 
 def logged_documents(file: Path) -> Dataset:
@@ -99,7 +98,7 @@ def logged_documents(file: Path) -> Dataset:
     if not names:
         raise DataError(f"{file}: no hit has logged features (fields._ltrlog, or [features]).")
     if unlogged:
-        _warn(f"{file}: {unlogged} hits have no logged features, and are dropped.")
+        warn(f"{file}: {unlogged} hits have no logged features, and are dropped.")
     X = np.zeros((len(rows), len(names)), np.float32)
     for number, row in enumerate(rows):
         for column, value in row.items():
@@ -159,16 +158,11 @@ def read_logged_run(path: str | os.PathLike[str], name: str = "engine") -> Run:
             scores = [float(n) for n in range(len(documents), 0, -1)]
         table[query] = dict(zip((hit.document for hit in documents), scores, strict=True))
     if ranked:
-        _warn(
+        warn(
             f"{file}: in {ranked} of {len(hits)} queries the scores do not give the order of the "
             "hits (they are equal, missing or not descending); the run has scores by rank there."
         )
     return Run.from_dict(table, name)
-
-
-def _warn(text: str) -> None:
-    """Warn the caller of the reader."""
-    warnings.warn(text, FirstpageWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -269,7 +263,7 @@ def _solr_documents(response: dict[str, Any], name: str) -> list[tuple[int, dict
         raise DataError(f"{name}: response.docs is not a list of documents.")
     header = response.get("responseHeader")
     if isinstance(header, dict) and header.get("partialResults") is True:
-        _warn(f"{name} timed out or failed partially; hits may be missing.")
+        warn(f"{name} timed out or failed partially; hits may be missing.")
     first = start if isinstance(start, int) and not isinstance(start, bool) else 0
     return list(enumerate(documents, first))
 
@@ -315,7 +309,7 @@ def _elastic_hits(response: Json, name: str) -> list[dict[str, Any]]:
     shards = response.get("_shards")
     failed = shards.get("failed") if isinstance(shards, dict) else 0
     if failed or response.get("timed_out") is True:
-        _warn(f"{name} timed out or failed partially; hits may be missing.")
+        warn(f"{name} timed out or failed partially; hits may be missing.")
     return hits
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstpage.core import DataError, FirstpageWarning, unescape_formula
+from firstpage.core import DataError, unescape_formula, warn
 from firstpage.data.formats import Qrels
 from firstpage.data.io import suffix_of
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
@@ -81,9 +80,7 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
     if not ratings:
         raise DataError(f"{file}: contains no ratings.")
     if unrated:
-        warnings.warn(
-            f"{file}: {unrated} rows without a rating are dropped.", FirstpageWarning, stacklevel=2
-        )
+        warn(f"{file}: {unrated} rows without a rating are dropped.")
     return Qrels.from_dict(ratings, file.name)
 
 
@@ -202,11 +199,9 @@ def _read_table(file: Path) -> Iterator[tuple[str, list[str], set[str]]]:
     if shown:
         yield query, shown, clicked
     if len(starts) > 1:
-        warnings.warn(
+        warn(
             f"{file}: lists begin at positions from {min(starts)} to {max(starts)}; check that "
-            "no rows are missing, and that the rows are sorted by position.",
-            FirstpageWarning,
-            stacklevel=3,
+            "no rows are missing, and that the rows are sorted by position."
         )
 
 

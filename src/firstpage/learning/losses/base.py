@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -16,10 +15,10 @@ from firstpage.core import (
     BoundKernel,
     DataError,
     FirstpageError,
-    FirstpageWarning,
     Floats,
     Ints,
     qualified_name,
+    warn,
 )
 from firstpage.data import Truth
 from firstpage.learning.losses.finite_differences import (
@@ -412,7 +411,7 @@ class _PythonTarget(LossTarget):
             if curvature and smooth and type(self.loss).curvature is not Loss.curvature:
                 check_curvature(str(self.loss), query, function, bound, size)
         for message in list(filter(None, messages))[:1]:
-            warnings.warn(message, FirstpageWarning, stacklevel=2)
+            warn(message)
 
     def _checked_curvature(self, scores: Floats, truth: Truth, *weights: Floats) -> Floats:
         """Return the curvature of a user's loss: numbers of at least 0, one per document."""

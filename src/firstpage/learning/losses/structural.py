@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -14,10 +13,10 @@ from firstpage.core import (
     Bools,
     BoundKernel,
     DataError,
-    FirstpageWarning,
     Floats,
     Ints,
     Words,
+    warn,
 )
 from firstpage.core.kernels.losses import average_precision_hinge
 from firstpage.core.kernels.losses import structural as kernel
@@ -360,7 +359,7 @@ class StructuralHinge(Loss):
         labels = truth.labels if self.k is None else certain_top_k_labels(truth, self.k)
         labels = self.parsed_delta.collapse_labels(labels, truth.offsets)
         if self.parsed_delta.note:
-            warnings.warn(self.parsed_delta.note, FirstpageWarning, stacklevel=2)
+            warn(self.parsed_delta.note)
         levels = label_levels(Truth(labels, truth.offsets, truth.queries))
         rows = np.repeat(truth.offsets[:-1], truth.lengths) + levels.order
         inside = labels[rows] > 0 if self.within else np.ones(len(rows), bool)

@@ -477,7 +477,7 @@ class Ranker(TrainableEstimator, Tabular):
         measure = pair_measure(self.measure_name())
         if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
             raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
-        rows, _ = join_pairs(pairs, X, None, stacklevel=4)
+        rows, _ = join_pairs(pairs, X, None)
         mean = measure.mean(self.predict(X), truth_of_pairs(X, rows))
         return -mean if measure.lower_is_better else mean
 

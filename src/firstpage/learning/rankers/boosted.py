@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, check_number
+from firstpage.core import DataError, Floats, check_number, warn
 from firstpage.core.engine import Engine
 from firstpage.evaluation.measures import NDCG, Measure, reads_scale, with_scale
 from firstpage.evaluation.measures import measure as parse_measure
@@ -381,7 +380,7 @@ def _boost(
     model = pool.scoring(ensemble.chosen[:rounds], request.start)
     loss = ensemble.losses[rounds - 1] if rounds else ensemble.initial_loss
     if not ensemble.chosen and request.start is None:
-        warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
+        warn(NOTHING_LEARNED)
     return request.result(
         watcher, model, len(watcher.history), loss, converged=ensemble.finished,
         interrupted=interrupted,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core import FirstpageWarning, Floats, check_number
+from firstpage.core import Floats, check_number, warn
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
@@ -204,7 +203,7 @@ class CoordinateAscent(Ranker):
         watcher = request.watcher(lambda params, X: BoundLinear(X).predict(params, X), path=True)
         start = _equal_weights(lines) if request.start is None else np.asarray(request.start)
         if not constant and not lines.informative:
-            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=4)
+            warn(NOTHING_LEARNED)
         if constant or not lines.informative:
             start = np.zeros(lines.size)
         interrupted = False

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, check_number, parameter_names
+from firstpage.core import DataError, check_number, parameter_names, warn
 from firstpage.core.engine import single_threaded_blas
 from firstpage.data import Truth
 from firstpage.learning.losses.base import FunctionLoss, Loss
@@ -362,7 +361,7 @@ class Regression(Smooth):
         exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).required_traits
         if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
             if (self.device or kind.device) != "cpu":
-                warnings.warn(ONE_PASS, FirstpageWarning, stacklevel=4)
+                warn(ONE_PASS)
             with single_threaded_blas():
                 return fit_least_squares(request, self.k, self._penalty())
         return super()._learn(replace(request, training=request.training.by_documents()))
@@ -418,7 +417,7 @@ class LossRanker(Smooth):
     def _learn(self, request: FitRequest) -> FitResult:
         loss = self._loss()
         if isinstance(loss, FunctionLoss):
-            warnings.warn(FUNCTION.format(loss), FirstpageWarning, stacklevel=4)
+            warn(FUNCTION.format(loss))
         return super()._learn(request)
 
     def check_parameters(self) -> None:

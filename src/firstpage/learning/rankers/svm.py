@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, check_number
+from firstpage.core import DataError, Floats, check_number, warn
 from firstpage.core.engine import single_threaded_blas
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.focused import focused_svm
@@ -285,7 +284,7 @@ class TopMargin(SVM):
             result.record["gap_note"] = FROZEN
         if "degenerate" in result.record:
             remedy = "a larger C" if self.reference == "resort" else "reference='resort'"
-            warnings.warn(DEGENERATE.format(remedy), FirstpageWarning, stacklevel=4)
+            warn(DEGENERATE.format(remedy))
         return result
 
     def _fit_rounds(self, request: FitRequest, solver: ConcaveConvexProcedure) -> FitResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Ints, lookup
+from firstpage.core import DataError, Floats, Ints, lookup, warn
 from firstpage.core.engine import Engine
 from firstpage.data import TRANSFORMS, Dataset, Impute, Per, Transform, Truth, as_positions
 from firstpage.data.preferences import RowPairs
@@ -163,7 +162,7 @@ class TrainableEstimator(ValidatingEstimator):
         checked = None if valid is None else self._validation(valid, labeled=False)
         training = with_weights(data if labeled else _without_missing_labels(data), sample_weight)
         training = replace(training.without_empty(), convert=self._truth)
-        own, of_valid = join_pairs(pairs, training.data, checked, stacklevel=5)
+        own, of_valid = join_pairs(pairs, training.data, checked)
         scaled = self._transformed(training.with_pairs(own, labeled))
         self._fit(scaled, checked, progress, checkpoint, of_valid)
 
@@ -177,7 +176,7 @@ class TrainableEstimator(ValidatingEstimator):
             data = data.with_positions(data.to_row_order(as_positions(position, "position")))
         check_has_features(data)
         if data.positions is not None and not self._uses_positions:
-            warnings.warn(NO_POSITIONS.format(type(self).__name__), FirstpageWarning, stacklevel=3)
+            warn(NO_POSITIONS.format(type(self).__name__))
         training = with_weights(data, sample_weight)
         if self._weights_by_copying:
             training = training.with_copies(type(self).__name__)
@@ -258,7 +257,7 @@ class TrainableEstimator(ValidatingEstimator):
                 checked = training.transform.apply(checked)
             training.warn_of_overlap(checked)
             if valid_pairs is None and not has_preferences(checked):
-                warnings.warn(UNINFORMATIVE.format(checked.source), FirstpageWarning, stacklevel=3)
+                warn(UNINFORMATIVE.format(checked.source))
         return FitRequest(
             training=training,
             valid=checked,
@@ -297,11 +296,9 @@ class TrainableEstimator(ValidatingEstimator):
         self._set_fitted(result.model, result.record, training.transform)
         self._memory = result.memory
         if self.interrupted_:
-            warnings.warn(
+            warn(
                 f"training was interrupted; the best model so far is kept (iteration "
-                f"{self.best_iteration_ or self.n_iter_}).",
-                FirstpageWarning,
-                stacklevel=3,
+                f"{self.best_iteration_ or self.n_iter_})."
             )
 
     def _set_fitted(self, model: Scoring, record: Record, transform: Transform | None) -> None:

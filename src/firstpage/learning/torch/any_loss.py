@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning
+from firstpage.core import DataError, warn
 from firstpage.data import Truth
 from firstpage.learning.losses.base import FunctionLoss, Loss
 from firstpage.learning.losses.finite_differences import with_different_labels
@@ -78,11 +77,9 @@ class AnyLoss(RankingLoss):
                 "PLRankLoss."
             )
         if isinstance(self._loss, FunctionLoss):
-            warnings.warn(
+            warn(
                 f"the loss {self._loss} is a Python function that is called for every list: slow "
-                "with many lists. A Loss with value_grad is called once per batch.",
-                FirstpageWarning,
-                stacklevel=2,
+                "with many lists. A Loss with value_grad is called once per batch."
             )
 
     def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:

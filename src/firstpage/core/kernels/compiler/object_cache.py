@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from firstpage.core import kernels
-from firstpage.core.errors import FirstpageError, FirstpageWarning
+from firstpage.core.errors import FirstpageError, warn
 from firstpage.core.folders import VARIABLE as CACHE_VARIABLE
 from firstpage.core.folders import atomic_replace, cache_folder
 from firstpage.core.kernels.compiler.functions import Subroutine, fingerprint, jitted
@@ -63,7 +62,7 @@ class Linking:
             raise
         except Exception as error:  # a private interface may break in any way
             self._on = False
-            warnings.warn(_fallback_warning(error), FirstpageWarning, stacklevel=2)
+            warn(_fallback_warning(error))
             return None
 
 
@@ -243,11 +242,9 @@ def _store(file: Path, header: dict[str, str], code: bytes) -> None:
 @cache
 def _warn_not_stored(folder: Path, reason: str) -> None:
     """Warn once per folder that machine code cannot be stored."""
-    warnings.warn(
+    warn(
         f"{folder}: compiled kernels cannot be stored here ({reason}), so every start compiles "
-        f"them again, which takes seconds; set {CACHE_VARIABLE} to a folder that can be written.",
-        FirstpageWarning,
-        stacklevel=2,
+        f"them again, which takes seconds; set {CACHE_VARIABLE} to a folder that can be written."
     )
 
 

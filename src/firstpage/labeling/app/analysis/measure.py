@@ -218,7 +218,7 @@ NO_GRADES = (
 class MeasureLearner(DCGLearn):
     """A DCGLearn that collects its notes for the page instead of issuing warnings."""
 
-    def _warn(self, note: str, stacklevel: int = 4) -> None:
+    def _warn(self, note: str) -> None:
         self.notes_.append(note)
 
     @cached_property

@@ -6,7 +6,6 @@ import base64
 import os
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.core import DataError, Floats, warn
 from firstpage.data import Dataset
 from firstpage.data.io import JsonFormat, json_digest, write_json
 from firstpage.data.preferences import RowPairs
@@ -55,10 +54,7 @@ class Checkpoint:
         self._check_writable()
         if self.path.exists():
             self.state = self._read()
-            warnings.warn(
-                f"continuing from {self.path}, after {self.state['iterations']} iterations.",
-                FirstpageWarning, stacklevel=5,
-            )  # fmt: skip
+            warn(f"continuing from {self.path}, after {self.state['iterations']} iterations.")
 
     def _check_writable(self) -> None:
         """Raise an error now, before hours of work, if the file cannot be written."""
@@ -121,7 +117,7 @@ class Checkpoint:
     def _warn(self, text: str) -> None:
         """Warn once per checkpoint."""
         if not self._warned:
-            warnings.warn(text, FirstpageWarning, stacklevel=2)
+            warn(text)
         self._warned = True
 
     def minimize(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats
+from firstpage.core import Array, DataError, Floats, warn
 from firstpage.core.kernels import zero_if_finite
 from firstpage.data import Dataset, Ids, group_rows, is_identifier, listed_features, match_queries
 from firstpage.data.shards import Shards
@@ -45,7 +44,7 @@ def check_labels(y: object, rows: int) -> Floats:
         from sklearn.exceptions import DataConversionWarning
 
         text = "A column-vector y was passed when a 1d array was expected"
-        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        warn(text, category=DataConversionWarning)
         labels = labels.ravel()
     if labels.ndim != 1:
         raise DataError(f"y should be a 1d array, one label per document; got {labels.shape}.")
@@ -141,11 +140,9 @@ def warn_of_empty_features(data: Dataset) -> None:
     empty = np.flatnonzero(np.isnan(X[0]))
     empty = empty[np.isnan(X[:, empty]).all(axis=0)]
     if len(empty):
-        warnings.warn(
+        warn(
             f"{data.source}: {listed_features(data, empty.tolist())} is missing in all documents; "
-            "nothing can be learned from it.",
-            FirstpageWarning,
-            stacklevel=5,
+            "nothing can be learned from it."
         )
 
 
@@ -157,12 +154,10 @@ def warn_of_identifiers(data: Dataset) -> None:
         if is_identifier(name) and column not in data.categories
     ]
     if names:
-        warnings.warn(
+        warn(
             f"{data.source}: {listed_features(data, names)} is learned from as a quantity, though "
             "it is named like an identifier; drop it, or make it categorical if it holds "
-            "categories.",
-            FirstpageWarning,
-            stacklevel=5,
+            "categories."
         )
 
 
@@ -178,20 +173,18 @@ def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
         len(valid), valid.n_docs, valid.n_features,
     )  # fmt: skip
     if same_shape and train.sha256() == valid.sha256():
-        warnings.warn(SAME_DATA, FirstpageWarning, stacklevel=5)
+        warn(SAME_DATA)
         return
-    warn_of_shared_queries(shared_queries(train, valid), valid, stacklevel=6)
+    warn_of_shared_queries(shared_queries(train, valid), valid)
 
 
-def warn_of_shared_queries(shared: Sequence[int], valid: Dataset, stacklevel: int) -> None:
+def warn_of_shared_queries(shared: Sequence[int], valid: Dataset) -> None:
     """Warn if there are validation queries that are in the training data."""
     if shared:
-        warnings.warn(
+        warn(
             f"{len(shared)} of {len(valid)} validation queries are also in the training data (same "
             f"id and same features; {valid.queries[shared[0]]!r} is the first): iterations and "
-            "parameters that are chosen on them, and the score on them, are overfitted.",
-            FirstpageWarning,
-            stacklevel=stacklevel,
+            "parameters that are chosen on them, and the score on them, are overfitted."
         )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.core import DataError, Floats, warn
 from firstpage.core.engine import resolve, single_threaded_blas
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.rankers.fit.progress import Watcher
@@ -83,9 +82,9 @@ def fit_scorer(
             solved = _at_best(solved, objective, loss, chosen, watcher)
         gap, gap_note = _gap(loss, bound, objective, solved, interrupted)
         if not solved.degenerate and _equal_scores(objective, bound, solved, request):
-            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
+            warn(NOTHING_LEARNED)
         elif not bound.linear and not training.has_preferences():
-            warnings.warn(NO_PREFERENCES, FirstpageWarning, stacklevel=5)
+            warn(NO_PREFERENCES)
         result = request.result(
             watcher, bound.scoring(solved.params), solved.iterations, solved.value + solved.missed,
             converged=solved.converged, interrupted=interrupted, gap=gap,
@@ -110,16 +109,13 @@ def _solve(
         if watcher.best is None or not watcher.keep_best:
             raise Diverged(f"training diverged: {advice}")
         best = watcher.best
-        warnings.warn(
-            f"training diverged in iteration {solved.iterations}; the model is that of iteration "
-            f"{best.iteration}, the best one before. To go on, {advice}",
-            FirstpageWarning, stacklevel=6,
-        )  # fmt: skip
+        warn(f"training diverged in iteration {solved.iterations}; the model is that of iteration "
+            f"{best.iteration}, the best one before. To go on, {advice}")  # fmt: skip
         solved = replace(solved, value=best.loss, gap=None)
     if solved.l2 is not None and solved.l2 > 1.001 * objective.l2:
-        warnings.warn(C_REDUCED.format(1 / solved.l2), FirstpageWarning, stacklevel=6)
+        warn(C_REDUCED.format(1 / solved.l2))
     if solved.exhausted:
-        warnings.warn(_unfinished(solver, solved), FirstpageWarning, stacklevel=6)
+        warn(_unfinished(solver, solved))
     return solved
 
 
@@ -279,7 +275,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
             raise
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
-        warnings.warn(f"all scores are equal: {NO_SPLIT}", FirstpageWarning, stacklevel=4)
+        warn(f"all scores are equal: {NO_SPLIT}")
     best_count = watcher.best.iteration if watcher.best is not None and watcher.keep_best else count
     model = trees.scoring(booster, best_count, request.training.n_features)
     value = watcher.history[-1].loss

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning
+from firstpage.core import DataError, warn
 from firstpage.data import Categories, ColumnMatch, Dataset, match_columns, recoded, warn_of_unknown
 from firstpage.data.formats import encode_frame
 from firstpage.data.shards import Shards
@@ -109,11 +108,8 @@ class ValidatingEstimator(LazyEstimator):
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         labels = check_labels(y, checked.shape[0]) if labeled else np.zeros(checked.shape[0])
         if labeled and qid is None:
-            warnings.warn(
-                f"qid is not given: all {len(labels)} documents are taken for one query; "
-                f"{PASS_QID}",
-                FirstpageWarning,
-                stacklevel=3,
+            warn(
+                f"qid is not given: all {len(labels)} documents are taken for one query; {PASS_QID}"
             )
         data = replace(group_by_query(checked, labels, qid, names), categories=categories)
         if reset:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import DataError, Floats, Ints, warn
 from firstpage.data import Dataset
 from firstpage.data.preferences import MAX_WEIGHT, PreferencePairs, RowPairs
 
@@ -18,7 +17,7 @@ SHAPE = (
 
 
 def join_pairs(
-    pairs: object, training: Dataset, valid: Dataset | None, stacklevel: int
+    pairs: object, training: Dataset, valid: Dataset | None
 ) -> tuple[RowPairs, RowPairs | None]:
     """Return the votes on documents of the training data and of the validation data.
 
@@ -42,7 +41,7 @@ def join_pairs(
         names.append(valid.source)
     note = pairs.unmatched(either, names)
     if note is not None:
-        warnings.warn(note, FirstpageWarning, stacklevel=stacklevel)
+        warn(note)
     for found, data in ((joined, training), (of_valid, valid)):
         if found is not None and data is not None and not len(found):
             raise DataError(

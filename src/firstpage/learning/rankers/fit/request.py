@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from firstpage.core import DataError, FirstpageWarning, Floats
+from firstpage.core import DataError, Floats, warn
 from firstpage.data import Dataset
 from firstpage.data.preferences import RowPairs
 from firstpage.evaluation.measures import Measure
@@ -62,7 +61,7 @@ class FitRequest:
         """Warn and return True if no feature differs between documents of a query."""
         constant = not self.training.varies()
         if constant:
-            warnings.warn(NOTHING_LEARNED, FirstpageWarning, stacklevel=5)
+            warn(NOTHING_LEARNED)
         return constant
 
     def watcher(self, score: Score, path: bool, trees_per_iteration: int = 1) -> Watcher:

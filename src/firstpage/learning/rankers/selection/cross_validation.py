@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, FirstpageWarning, Floats, Table, Tabular
+from firstpage.core import DataError, Floats, Table, Tabular, warn
 from firstpage.data import Dataset, Fold
 from firstpage.data.formats import Run
 from firstpage.data.preferences import PairTruth, PreferencePairs
@@ -416,11 +415,9 @@ def run_scores(run: Run, data: Dataset) -> Floats:
     if missing == data.n_docs:
         raise DataError(f"{run.source or run.name}: ranks none of the documents of {data.source}.")
     if missing:
-        warnings.warn(
+        warn(
             f"{run.source or run.name}: lacks {missing:,} of {data.n_docs:,} documents of "
-            f"{data.source}; they come last.",
-            FirstpageWarning,
-            stacklevel=4,
+            f"{data.source}; they come last."
         )
     return scores
 
@@ -475,7 +472,7 @@ def _with_pairs(folds: Sequence[_FoldData], pairs: PreferencePairs) -> list[_Fol
         matched |= pairs.to_rows(data)[1]
     note = pairs.unmatched(matched, [data.source for data in datasets])
     if note is not None:
-        warnings.warn(note, FirstpageWarning, stacklevel=3)
+        warn(note)
     pairs = pairs[matched]
     with_votes, unvoted = [], 0
     for fold in folds:
@@ -488,11 +485,9 @@ def _with_pairs(folds: Sequence[_FoldData], pairs: PreferencePairs) -> list[_Fol
         truth = truth_of_pairs(test, pairs.to_rows(test)[0])
         with_votes.append(replace(fold, test=test, pairs=pairs.of_queries(*used), test_truth=truth))
     if unvoted:
-        warnings.warn(
+        warn(
             f"{pairs.source}: {unvoted:,} test queries have no vote for one of two documents; they "
-            "are left out.",
-            FirstpageWarning,
-            stacklevel=3,
+            "are left out."
         )
     return with_votes
 

@@ -182,7 +182,7 @@ class ShardedData:
         shared = [
             q for queries, i in zip(filled, indices, strict=True) for q in queries[i].tolist()
         ]
-        warn_of_shared_queries(sorted(shared), valid, stacklevel=5)
+        warn_of_shared_queries(sorted(shared), valid)
 
     def in_memory(self, ranker_name: str) -> InMemory:
         raise DataError(IN_MEMORY.format(ranker_name, "a ranker with linear weights"))
