@@ -1,21 +1,22 @@
 """Machines beside people (docs/machines.md): coverage of estimates, and who is asked next.
 
-    FIRSTPAGE_DATA=data python benchmarks/machines.py coverage
-    FIRSTPAGE_DATA=data python benchmarks/machines.py routing
+    python benchmarks/machines.py coverage --data data
+    python benchmarks/machines.py routing --data data --topics 8
 
 `coverage` draws samples of the queries of LETOR's MQ2008.  Its labels are the human judgments.  One
 machine gives them with errors, one is a regression on features, trained on other folds, one is
 right but for 5 % of the queries, which have the values of another query, and one calls 3 % of the
-rankings perfect that are bad.  Names of machines after `coverage` select them.
+rankings perfect that are bad.
 
 `routing` labels the topics of UKPConvArg1 with recorded votes of people and a machine that is
-either a rule (the longer text is better) or simulated.
+either a rule (the longer text is better) or simulated.  --json writes the rows to a file.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import os
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from common import show, versions
 from firstpage.evaluation.planning import powered_mean
 from firstpage.labeling import Utilities, bradley_terry, pair_gains, utilities
 
-DATA = Path(os.environ.get("FIRSTPAGE_DATA", "data"))
 FEATURES = {"BM25": 24, "LMIR.JM": 39}  # of MQ2008, counted from 0
 DRAWS, BUDGETS = 1000, (25, 50, 100, 200)
 COLLECTION = 400  # queries of a collection, where the target is the population
@@ -34,13 +34,13 @@ PERSON, PRIOR_SD = 0.85, 1.2  # accuracy of a person; standard deviation of the 
 TOPICS_SEEDS, K, PEOPLE_BUDGET = 1, 10, 80
 
 
-def machine_labels() -> tuple[list[fp.Dataset], dict[str, list[np.ndarray]]]:
+def machine_labels(folder: Path) -> tuple[list[fp.Dataset], dict[str, list[np.ndarray]]]:
     """Return the test folds of MQ2008 and the labels that two machines give to them."""
     rng = np.random.default_rng(0)
     folds, labels = [], {"lenient": [], "regression": []}
     for number in range(1, 6):
         train, test = (
-            fp.read_letor(DATA / "mq2008" / f"Fold{number}" / f"{name}.txt")
+            fp.read_letor(folder / "mq2008" / f"Fold{number}" / f"{name}.txt")
             for name in ("train", "test")
         )
         folds.append(test)
@@ -55,9 +55,9 @@ def machine_labels() -> tuple[list[fp.Dataset], dict[str, list[np.ndarray]]]:
     return folds, labels
 
 
-def query_values() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def query_values(folder: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return NDCG@10 per query of BM25, and its difference to LMIR, by people and machines."""
-    folds, labels = machine_labels()
+    folds, labels = machine_labels(folder)
 
     def values(relabeled: list[fp.Dataset]) -> np.ndarray:
         rows = {
@@ -86,14 +86,14 @@ def query_values() -> tuple[np.ndarray, dict[str, np.ndarray]]:
     return human, machines
 
 
-def coverage() -> None:
-    human, machines = query_values()
+def coverage(folder: Path, _: int | None) -> dict[str, list[list[str]]]:
+    """Print and return the coverage of intervals about these queries, and about a population."""
+    human, machines = query_values(folder)
+    tables = {}
     rng = np.random.default_rng(1)
     for target, size in (("queries", human.shape[1]), ("population", COLLECTION)):
         rows = []
         for name, machine in machines.items():
-            if sys.argv[2:] and name not in sys.argv[2:]:
-                continue
             for row, quantity in enumerate(("NDCG@10", "difference")):
                 correlation = np.corrcoef(human[row], machine[row])[0, 1]
                 for count in BUDGETS:
@@ -105,6 +105,8 @@ def coverage() -> None:
         ]  # fmt: skip
         title = f"coverage of 95 % intervals, {DRAWS} draws, about the {target} ({size} queries)"
         show(title, head, rows, versions("numpy"))
+        tables[target] = rows
+    return tables
 
 
 def one_budget(
@@ -208,17 +210,18 @@ def label(
     return curve
 
 
-def routing() -> None:
-    with (DATA / "ukpconvarg1" / "texts.csv").open(newline="") as file:
+def routing(folder: Path, n_topics: int | None) -> dict[str, list[list[str]]]:
+    """Print and return the recall by cost of each policy."""
+    with (folder / "ukpconvarg1" / "texts.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     lengths = {row["arg"]: len(row["text"]) for row in rows}
     topics = [
         Topic(votes, lengths, seed)
         for seed in range(TOPICS_SEEDS)
-        for votes in fp.labeling.read_votes(DATA / "ukpconvarg1" / "votes.csv")
+        for votes in fp.labeling.read_votes(folder / "ukpconvarg1" / "votes.csv")
     ]
     costs = (20, 40, 60, 80)
-    topics = topics[: int(sys.argv[2])] if sys.argv[2:] else topics
+    topics = topics[:n_topics]
     people = mean_curve(topics, "longer text", "people", 1.0, PERSON, costs)
     table = [["people alone", "", "", *(f"{value:.3f}" for value in people)]]
     for machine in topics[0].machines:
@@ -232,6 +235,7 @@ def routing() -> None:
                 print(*table[-1], file=sys.stderr, flush=True)
     head = ["machine (agreement)", "policy", "price", *(f"cost {cost}" for cost in costs)]
     show(f"recall of the top {K} by cost in human judgments", head, table, versions("numpy"))
+    return {"recall": table}
 
 
 def information(p: float) -> float:
@@ -265,4 +269,12 @@ def mean_curve(
 
 
 if __name__ == "__main__":
-    {"coverage": coverage, "routing": routing}[sys.argv[1]]()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("benchmark", choices=["coverage", "routing"])
+    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of the sets")
+    parser.add_argument("--topics", type=int, help="number of topics (routing)")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    chosen = parser.parse_args()
+    tables = (coverage if chosen.benchmark == "coverage" else routing)(chosen.data, chosen.topics)
+    if chosen.json is not None:
+        chosen.json.write_text(json.dumps(tables))

@@ -1,6 +1,6 @@
 """Cost of every ranker with its defaults: CPU time of a fit, and size of the model file.
 
-    python benchmarks/rankers.py [FOLDER] [--normalize minmax]
+    python benchmarks/rankers.py [FOLDER] [--normalize minmax] [--json FILE]
 
 Data are the first fold of a LETOR folder, or synthetic data of about the size of MQ2008.  The
 second of two fits is timed, because the first one compiles.
@@ -11,6 +11,7 @@ Held equal: training and validation data, normalization, and one thread.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -35,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--normalize")
+    parser.add_argument("--json", type=Path, help="write CPU seconds and bytes to this file")
     options = parser.parse_args()
     if options.folder:
         fold = fp.read_folds(options.folder)[0]
@@ -43,12 +45,15 @@ def main() -> None:
         data = fp.Synthetic(queries=620, docs="uniform(5, 35)", features=46, grades=3).dataset()
         train, valid = data[:470], data[470:]
     warnings.simplefilter("ignore")
-    rows = []
-    for name in [*RANKERS, TREES]:
-        cpu, size = fit_cost(ranker(name, normalize=options.normalize, threads=1), train, valid)
-        rows.append([name, seconds(cpu), f"{size / 1024:.1f} KiB"])
+    costs = {
+        name: fit_cost(ranker(name, normalize=options.normalize, threads=1), train, valid)
+        for name in [*RANKERS, TREES]
+    }
+    rows = [[name, seconds(cpu), f"{size / 1024:.1f} KiB"] for name, (cpu, size) in costs.items()]
     title = f"{len(train)} training queries, {train.n_docs} documents; {versions('lightgbm')}"
     show(title, ["ranker", "CPU of a fit", "model file"], rows)
+    if options.json is not None:
+        options.json.write_text(json.dumps(costs))
 
 
 if __name__ == "__main__":

@@ -20,20 +20,24 @@ PAGES = {
     "commands.md": commands_page,
 }
 
-WITH_RESULTS = ("choose.md", "claims.md", "train.md")  # pages with tables of results
+DOCS = Path(__file__).parent
 
 
 def page_with_results(name: str) -> str:
     """Return a page with the tables of docs/made/results.json."""
-    return filled((Path(__file__).parent / name).read_text())
+    return filled((DOCS / name).read_text())
 
 
-PAGES |= {name: partial(page_with_results, name) for name in WITH_RESULTS}
+PAGES |= {
+    str(page.relative_to(DOCS)): partial(page_with_results, str(page.relative_to(DOCS)))
+    for page in sorted(DOCS.rglob("*.md"))
+    if "<!-- table: " in page.read_text()
+}
 
 
 def main() -> None:
     for name, generate in PAGES.items():
-        (Path(__file__).parent / name).write_text(generate())
+        (DOCS / name).write_text(generate())
         print(f"wrote docs/{name}")
 
 

@@ -1,11 +1,11 @@
 """Measure the results that pages show, and write them to docs/made/results.json.
 
-    python docs/results.py DATA               # all of them, in about half an hour of CPU time
+    python docs/results.py DATA               # all of them, in about an hour of CPU time
     python docs/results.py DATA ties trees    # some of them
 
-DATA is a folder with mq2008 and ohsumed.  `trees` and `tree ablation` need the peers of
-benchmarks/requirements.txt.  `make docs` then writes the tables of the pages, and a test compares
-them with the file.
+DATA is a folder with mq2008, ohsumed and ukpconvarg1.  `trees` and `tree ablation` need the peers
+of benchmarks/requirements.txt.  `make docs` then writes the tables of the pages, and a test
+compares them with the file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from made.results import FILE
 
@@ -28,6 +29,12 @@ ALL = (
     '--baseline "ListMLE(k=10)"'
 )
 BOOSTED = "RankBoost AdaRank.MAP AdaRank.NDCG"
+VARIANTS = (
+    'AdaRank.NDCG "AdaRank.NDCG(halvings=None)" RankBoost "RankBoost(weak=stumps(bins=16))" '
+    '"RankBoost(weak=stumps(bins=256))" "RankBoost(weak=stumps(signs=plus))" '
+    '"RankBoost(weak=features)"'
+)
+STRATEGIES = "adaptive tournament insertion heap heap-closure quick-sort"
 COMMANDS = {
     "ohsumed, tuned": f"firstpage crossval ohsumed RankSVM --tune --normalize minmax {SHOWN}",
     "ohsumed, boosted": f"firstpage crossval ohsumed {BOOSTED} --normalize minmax {SHOWN}",
@@ -37,29 +44,48 @@ COMMANDS = {
     "--convention letor --seeds 5",
     "mq2008, all rankers": f"firstpage crossval mq2008 {ALL}",
     "ohsumed, all rankers": f"firstpage crossval ohsumed {ALL} --normalize minmax",
+    "mq2008, variants": f"firstpage crossval mq2008 {VARIANTS} {SHOWN}",
+    "ohsumed, variants": f"firstpage crossval ohsumed {VARIANTS} --normalize minmax {SHOWN}",
+    "cost of rankers": "python benchmarks/rankers.py mq2008",
+    "strategies": "firstpage label simulate --votes ukpconvarg1/votes.csv --k 10 "
+    + " ".join(f"--strategy {name}" for name in STRATEGIES.split())
+    + "".join(f" --budget {budget}" for budget in (20, 40, 60, 80, 140)),
+    "coverage": "python benchmarks/machines.py coverage --data .",
+    "routing": "python benchmarks/machines.py routing --topics 8 --data .",
     "trees": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2",
     "tree ablation": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2 "
     "--ablation",
 }
 
 
-def measured(command: str, data: Path) -> dict:
+FLAGS = {"firstpage crossval": "-o", "firstpage label": "--json >", "python": "--json"}
+
+
+def rounded(text: str) -> float:
+    return round(float(text), 6)
+
+
+def measured(command: str, data: Path) -> dict[str, Any]:
     """Return the values that a command writes as JSON."""
     python = f'"{sys.executable}"'
     line = command.replace("firstpage ", f"{python} -m firstpage ", 1)
     line = line.replace("python benchmarks", f"{python} {ROOT}/benchmarks", 1)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "values.json")
-        flag = "-o" if command.startswith("firstpage") else "--json"
+        flag = next(flag for start, flag in FLAGS.items() if command.startswith(start))
         subprocess.run(f'{line} {flag} "{output}"', shell=True, check=True, cwd=data)
-        return json.loads(output.read_text())
+        values: dict[str, Any] = json.loads(output.read_text(), parse_float=rounded)
+    for name in ("chosen", "recall_by_query"):
+        values.pop(name, None)
+        for row in values.get("results", []):
+            row.pop(name, None)
+    return values
 
 
 def main(data: Path, *names: str) -> None:
     recorded = json.loads(FILE.read_text())
     for name in names or COMMANDS:
         values = measured(COMMANDS[name], data)
-        values.pop("chosen", None)
         recorded[name] = {
             "command": COMMANDS[name], "machine": platform.machine(), "values": values,
         }  # fmt: skip

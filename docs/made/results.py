@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,9 @@ def rankers(recorded: dict[str, Any]) -> str:
     for ranker in by_set[0]:
         cells = [_with_mark(means[ranker][m]) for means in by_set for m in measures]
         shown = ranker if "(" in ranker else f"[{ranker}](rankers/{ranker.lower()}.md)"
-        rows.append([shown, *cells, *cost.get(ranker, ["", ""])])
+        if ranker in cost:
+            cells += [f"{cost[ranker][0]:.2f}", f"{cost[ranker][1] / 1024:.1f}"]
+        rows.append([shown, *cells, *[""] * (len(head) - 1 - len(cells))])
     return _table(head, rows)
 
 
@@ -134,10 +137,56 @@ def _with_mark(row: dict[str, Any]) -> str:
     return _number(row["mean"], 3) + mark
 
 
+def variants(ranker: str, recorded: dict[str, Any]) -> str:
+    """Return the table of variants of a boosted ranker."""
+    by_set = [_means(recorded[f"{name}, variants"]) for name in SETS]
+    measures = ["NDCG@1", "NDCG@10"]
+    rows = [
+        [f"`{name}`", *(_number(means[name][m]["mean"], 3) for means in by_set for m in measures)]
+        for name in by_set[0]
+        if name.startswith(ranker)
+    ]
+    return _table(["", *(f"{title} {m}" for title in SETS.values() for m in measures)], rows)
+
+
+def strategies(recorded: dict[str, Any]) -> str:
+    """Return the table of labeling strategies by the budget of questions."""
+    results = recorded["strategies"]["values"]["results"]
+    rows: dict[str, list[str]] = {}
+    for row in results:
+        cells = rows.setdefault(row["strategy"], [f"`{row['strategy']}`"])
+        cells.append(f"{_number(row['recall'], 3)} / {_number(row['kNDCG@10'], 3)}")
+    budgets = dict.fromkeys(f"{row['budget']} questions" for row in results)
+    questions = {row["strategy"]: f"{row['mean_questions']:.0f}" for row in results}  # the last
+    rows = {name: [*cells, questions[name]] for name, cells in rows.items()}
+    return _table(["recall / kNDCG@10", *budgets, "asked"], rows.values())
+
+
+def coverage(recorded: dict[str, Any]) -> str:
+    """Return the table of the coverage of estimates, about a population."""
+    head = ["machine", "estimate of", "correlation", "judged"]
+    for kind in ("tuned", "weight 1", "people alone", "machine alone"):
+        head += [kind, "width"]
+    rows = recorded["coverage"]["values"]["population"]
+    return _table(head, ([*row[:2], *(cell.removeprefix("0") for cell in row[2:])] for row in rows))
+
+
+def routing(recorded: dict[str, Any]) -> str:
+    """Return the table of who is asked next."""
+    head = ["machine (agreement)", "policy", "price", *(f"cost {n}" for n in (20, 40, 60, 80))]
+    rows = recorded["routing"]["values"]["recall"]
+    return _table(head, ([*row[:2], *(cell.removeprefix("0") for cell in row[2:])] for row in rows))
+
+
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "trees": trees,
     "tree ablation": ablation,
     "published": published,
     "ties": ties,
     "rankers": rankers,
+    "AdaRank variants": partial(variants, "AdaRank"),
+    "RankBoost variants": partial(variants, "RankBoost"),
+    "strategies": strategies,
+    "coverage": coverage,
+    "routing": routing,
 }

@@ -22,12 +22,60 @@ def test_the_number_of_measures() -> None:
     assert int(number) == len(MEASURES)
 
 
-@pytest.mark.parametrize("name", ["choose.md", "claims.md", "train.md"])
-def test_tables_of_results_are_those_of_the_file(name: str, monkeypatch) -> None:
+def test_tables_of_results_are_those_of_the_file(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
-    page = (ROOT / "docs" / name).read_text()
-    assert "<!-- table: " in page
-    assert import_module("made.results").filled(page) == page, f"{name}: run `make docs`"
+    results = import_module("made.results")
+    tables = []
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        page = path.read_text()
+        tables += re.findall("<!-- table: (.*?) -->", page)
+        assert results.filled(page) == page, f"{path.name}: run `make docs`"
+    assert sorted(tables) == sorted(results.TABLES)
+
+
+FIGURE = r"(?<![\w.,])(?:p = )?[+-]?\d*[.,]?\d+(?: %)?(?![\w%]|[.,]\d)"
+LINK = r"\[[^\]]*\]\(([\w./]+\.md)[^)]*\)"
+
+
+def occurs(figure: str, page: str) -> bool:
+    """Return whether a page has a figure; a p-value also as a cell of a table."""
+    number = re.escape(figure.removeprefix("p = "))
+    start = r"(?:p = |\| \**)" if figure.startswith("p = ") else r"(?<![\w.,])"
+    return re.search(rf"{start}{number}(?!\w|[.,]\d)", page) is not None
+
+
+def figures_not_on_linked_pages(text: str, folder: Path) -> list[str]:
+    """Return the figures of rows or paragraphs that stand nowhere on the pages these link."""
+    missing = []
+    for block in re.findall(r"<!-- figures of the linked pages -->\n(.+?)(?:\n\n|\Z)", text, re.S):
+        for unit in block.splitlines() if block.startswith("|") else [block]:
+            pages = [(folder / name).read_text() for name in re.findall(LINK, unit)]
+            linked = " ".join(" ".join(pages).split())
+            own = re.sub(LINK, "", unit) if pages else ""
+            missing += [f for f in re.findall(FIGURE, own) if not occurs(f, linked)]
+    return missing
+
+
+def test_repeated_figures_stand_on_the_linked_pages() -> None:
+    marked = [p for p in (ROOT / "docs").rglob("*.md") if "<!-- figures of" in p.read_text()]
+    assert ROOT / "docs" / "claims.md" in marked
+    for page in marked:
+        assert figures_not_on_linked_pages(page.read_text(), page.parent) == [], page.name
+
+
+@pytest.mark.parametrize(
+    ("figure", "changed"),
+    [
+        ("+.0012", "+.0013"), ("p = .30", "p = .31"), ("p = .19", "p = .18"), ("98 %", "93 %"),
+        ("800 pairs", "900 pairs"), ("p = .006", "p = .004"),
+    ],
+)  # fmt: skip
+def test_a_changed_digit_of_a_repeated_figure_is_reported(figure: str, changed: str) -> None:
+    page = (ROOT / "docs" / "claims.md").read_text()
+    summary = page[: page.index("## What each comparison")]
+    assert figure in summary
+    altered = summary.replace(figure, changed)
+    assert figures_not_on_linked_pages(altered, ROOT / "docs")
 
 
 def test_recorded_results_name_the_commands_that_measure_them(monkeypatch) -> None:
