@@ -40,7 +40,7 @@ PATHS = {
 def collection(folder: Path) -> tuple[Path, Path, list[str]]:
     """The index, a model, and the texts of the queries."""
     import firstpage as fp
-    from firstpage.data.formats import Qrels
+    from firstpage.data import Qrels
     from firstpage.search import read_documents
 
     source = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "cranfield"

@@ -11,6 +11,8 @@ from firstpage.core import MeasureError as MeasureError
 from firstpage.data import Dataset as Dataset
 from firstpage.data import Fold as Fold
 from firstpage.data import MinMax as MinMax
+from firstpage.data import Qrels as Qrels
+from firstpage.data import Run as Run
 from firstpage.data import Standardize as Standardize
 from firstpage.data import Synthetic as Synthetic
 from firstpage.data import Truth as Truth
@@ -20,9 +22,7 @@ from firstpage.data import read_folds as read_folds
 from firstpage.data import split_folds as split_folds
 from firstpage.data import write_folds as write_folds
 from firstpage.data.formats import DiversityQrels as DiversityQrels
-from firstpage.data.formats import Qrels as Qrels
 from firstpage.data.formats import QueryTable as QueryTable
-from firstpage.data.formats import Run as Run
 from firstpage.data.formats import read as read
 from firstpage.data.formats import read_diversity_qrels as read_diversity_qrels
 from firstpage.data.formats import read_letor as read_letor

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from firstpage.data.formats.trec import Qrels
+from firstpage.data.runs import Qrels
 from firstpage.demo.collection import Collection, stdlib_collection
 from firstpage.search.queries import Queries
 

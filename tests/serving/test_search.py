@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import firstpage as fp
-from firstpage.data.formats.trec import Qrels
+from firstpage.data.runs import Qrels
 from firstpage.serving.json_messages import SearchMessage
 from firstpage.serving.limits import Limits
 from firstpage.serving.searching import search

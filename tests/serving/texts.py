@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import firstpage as fp
-from firstpage.data.formats.trec import Qrels
+from firstpage.data.runs import Qrels
 from firstpage.serving.app import Serving
 from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits

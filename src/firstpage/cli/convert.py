@@ -13,8 +13,7 @@ from firstpage.cli.help import documented_command
 from firstpage.core import FirstpageError
 
 if TYPE_CHECKING:
-    from firstpage.data import Dataset, Truth
-    from firstpage.data.formats import Qrels, Run
+    from firstpage.data import Dataset, Qrels, Run, Truth
 
 
 @documented_command(
@@ -146,8 +145,7 @@ def _normalized(data: Dataset, method: str) -> Dataset:
 
 
 def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
-    from firstpage.data import Dataset, Truth
-    from firstpage.data.formats import Run
+    from firstpage.data import Dataset, Run, Truth
 
     if isinstance(data, Run):
         raise FirstpageError(f"{source}: is a run, which has no ground truth to convert.")
@@ -157,8 +155,7 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
 
 
 def _relabeled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
-    from firstpage.data import Dataset
-    from firstpage.data.formats import Qrels
+    from firstpage.data import Dataset, Qrels
 
     if isinstance(data, Dataset):
         return data.with_labels(truth)

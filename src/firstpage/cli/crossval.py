@@ -17,8 +17,7 @@ from firstpage.cli.help import documented_command
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from firstpage.data import Fold
-    from firstpage.data.formats import Qrels
+    from firstpage.data import Fold, Qrels
     from firstpage.learning.rankers import CrossValidation
 
 

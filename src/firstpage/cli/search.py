@@ -16,7 +16,7 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 
 if TYPE_CHECKING:
-    from firstpage.data.formats import Qrels, Run
+    from firstpage.data import Qrels, Run
     from firstpage.search import BM25, Index, Queries, Searcher, SearchResults
 
 MAX_TITLE = 70  # characters of a document that a result shows
@@ -180,8 +180,7 @@ def _tuned_by_fold(
     index: Index, queries: Queries, qrels: Qrels, depth: int, folds: int, seed: int
 ) -> Run:
     """Return candidates whose scoring was tuned on the queries of other folds."""
-    from firstpage.data import fold_subsets
-    from firstpage.data.formats import Run
+    from firstpage.data import Run, fold_subsets
     from firstpage.search import Pools
 
     listed = _with_candidates(index, queries)

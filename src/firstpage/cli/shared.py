@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from firstpage.core import Progress
-    from firstpage.data import Dataset
-    from firstpage.data.formats import Column, DiversityQrels, Qrels
+    from firstpage.data import Column, Dataset, Qrels
+    from firstpage.data.formats import DiversityQrels
     from firstpage.data.preferences import PreferencePairs
     from firstpage.data.shards import Shards
     from firstpage.evaluation.measures import Measure
@@ -326,7 +326,8 @@ def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     """Read the scores of the documents of a data file or of shards, one per row."""
-    from firstpage.data.formats import Column, read_scores
+    from firstpage.data import Column
+    from firstpage.data.formats import read_scores
 
     if isinstance(truth, Column):
         raise click.UsageError("--scores requires a data file, whose documents it scores.")

@@ -15,6 +15,12 @@ from firstpage.data.folds import fold_subsets as fold_subsets
 from firstpage.data.folds import read_folds as read_folds
 from firstpage.data.folds import split_folds as split_folds
 from firstpage.data.folds import write_folds as write_folds
+from firstpage.data.frames import DOCUMENT_NAMES as DOCUMENT_NAMES
+from firstpage.data.frames import GRADE_NAMES as GRADE_NAMES
+from firstpage.data.frames import QUERY_NAMES as QUERY_NAMES
+from firstpage.data.frames import find_column as find_column
+from firstpage.data.frames import frame_numbers as frame_numbers
+from firstpage.data.frames import is_frame as is_frame
 from firstpage.data.groups import check_offsets as check_offsets
 from firstpage.data.groups import check_query_weights as check_query_weights
 from firstpage.data.groups import group_rows as group_rows
@@ -33,6 +39,9 @@ from firstpage.data.joins import intersect as intersect
 from firstpage.data.joins import join_documents as join_documents
 from firstpage.data.joins import join_labels as join_labels
 from firstpage.data.joins import match_queries as match_queries
+from firstpage.data.runs import Column as Column
+from firstpage.data.runs import Qrels as Qrels
+from firstpage.data.runs import Run as Run
 from firstpage.data.synthetic import Synthetic as Synthetic
 from firstpage.data.transforms import TRANSFORMS as TRANSFORMS
 from firstpage.data.transforms import Impute as Impute

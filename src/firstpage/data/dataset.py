@@ -31,7 +31,7 @@ from firstpage.data.truth import Truth
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from firstpage.data.formats.trec import Qrels
+    from firstpage.data.runs import Qrels
 
     Features = Array | csr_array
 

@@ -11,8 +11,8 @@ import numpy as np
 from firstpage.core import Array, Bools, DataError, Floats, Ints
 from firstpage.core.kernels import hash_ids
 from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column, Run
 from firstpage.data.groups import duplicate_rows
+from firstpage.data.runs import Column, Run
 
 BAR_WIDTH = 32  # characters of the longest bar
 BINS = 8

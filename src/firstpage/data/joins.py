@@ -16,7 +16,7 @@ from firstpage.data.truth import Truth
 
 if TYPE_CHECKING:
     from firstpage.data.dataset import Dataset
-    from firstpage.data.formats.trec import Qrels
+    from firstpage.data.runs import Qrels
 
 UNJUDGED = ("zero", "drop")
 

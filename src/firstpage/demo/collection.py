@@ -19,7 +19,7 @@ from importlib import import_module
 from types import ModuleType
 
 from firstpage.core import DataError
-from firstpage.data.formats import Qrels
+from firstpage.data import Qrels
 from firstpage.demo.questions import QUESTIONS
 from firstpage.search import Queries
 

@@ -8,7 +8,8 @@ from math import lgamma, log
 
 import numpy as np
 
-from firstpage.data.formats import Qrels, read_qrels
+from firstpage.data import Qrels
+from firstpage.data.formats import read_qrels
 from firstpage.demo import project as demo_project
 from firstpage.demo.collection import Collection
 from firstpage.demo.output import Folder, StepPrinter

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.core import FirstpageError, FirstpageWarning
-from firstpage.data import Dataset, split_folds
-from firstpage.data.formats import Run, read_npz, read_run, write, write_qrels, write_run
+from firstpage.data import Dataset, Run, split_folds
+from firstpage.data.formats import read_npz, read_run, write, write_qrels, write_run
 from firstpage.demo import project as demo_project
 from firstpage.demo import sentences
 from firstpage.demo.collection import Collection, stdlib_collection

@@ -13,8 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from firstpage.core import Progress
-from firstpage.data import Dataset, Fold
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Dataset, Fold, Qrels, Run
 from firstpage.evaluation.aggregation import aggregate
 from firstpage.evaluation.comparison import Comparison, Difference, compare
 from firstpage.learning.rankers import Ranker, cross_validate, ranker

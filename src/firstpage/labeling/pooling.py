@@ -8,8 +8,7 @@ from math import ceil, log2
 import numpy as np
 
 from firstpage.core import DataError
-from firstpage.data import sort_groups
-from firstpage.data.formats import Run
+from firstpage.data import Run, sort_groups
 
 METHODS = ("depth", "rrf", "random", "stratified")
 RRF_CONSTANT = 60  # Cormack, Clarke and Buettcher (2009)

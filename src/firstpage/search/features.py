@@ -19,8 +19,7 @@ from firstpage.core import (
     imported,
     warn,
 )
-from firstpage.data import Dataset
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Dataset, Qrels, Run
 from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
 from firstpage.search.embedding import Embedding
 from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates

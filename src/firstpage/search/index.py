@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Advice, DataError, Floats, Ints, Progress, warn
-from firstpage.data import Ids, offsets_from_lengths
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows

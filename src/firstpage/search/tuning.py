@@ -11,7 +11,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints, Progress
 from firstpage.core.kernels import text as kernel
-from firstpage.data.formats import Qrels
+from firstpage.data import Qrels
 from firstpage.search.engine import Engine
 from firstpage.search.forward import ForwardIndex, Matcher
 from firstpage.search.retrieval import BM25, pool

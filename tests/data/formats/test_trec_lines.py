@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.formats.row_reader import ReadLimits
-from firstpage.data.formats.trec import read_uploaded_rows
-from firstpage.data.formats.trec_ranks import with_second_field
+from firstpage.data.formats.trec import read_uploaded_rows, with_second_field
 
 NOTE = "three fields are read as query, document and rank"
 

@@ -9,9 +9,9 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
-from firstpage.data.formats.trec import Qrels, Run
 from firstpage.data.preferences.files import read_preferences, write_preferences
 from firstpage.data.preferences.preferences import Preferences
+from firstpage.data.runs import Qrels, Run
 
 
 def test_lists_of_any_length_with_unjudged_documents():

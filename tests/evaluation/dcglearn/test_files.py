@@ -11,13 +11,13 @@ import pytest
 
 from firstpage.core.engine.threads import LocalEngine
 from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.data.formats.trec import Qrels
 from firstpage.data.preferences.files import (
     PreferenceFiles,
     read_preferences,
     write_preferences,
 )
 from firstpage.data.preferences.preferences import Preferences
+from firstpage.data.runs import Qrels
 from firstpage.evaluation.dcglearn.learn import DCGLearn
 from firstpage.evaluation.dcglearn.solver import MAX_FIRST_STEPS
 from tests.evaluation.dcglearn.reference import random_preferences

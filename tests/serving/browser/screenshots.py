@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import firstpage as fp
-from firstpage.data.formats.trec import Qrels
+from firstpage.data.runs import Qrels
 from tests.labeling.app.browser.conftest import ARGS, CHROMIUM
 from tests.labeling.app.browser.screenshots import IMAGES, MOST, reduce_palette
 from tests.serving.browser.conftest import LivePage

@@ -2,12 +2,6 @@ from firstpage.data.formats import registry as registry
 from firstpage.data.formats import row_reader as row_reader
 from firstpage.data.formats.diversity import DiversityQrels as DiversityQrels
 from firstpage.data.formats.diversity import read_diversity_qrels as read_diversity_qrels
-from firstpage.data.formats.frames import DOCUMENT_NAMES as DOCUMENT_NAMES
-from firstpage.data.formats.frames import GRADE_NAMES as GRADE_NAMES
-from firstpage.data.formats.frames import QUERY_NAMES as QUERY_NAMES
-from firstpage.data.formats.frames import find_column as find_column
-from firstpage.data.formats.frames import frame_numbers as frame_numbers
-from firstpage.data.formats.frames import is_frame as is_frame
 from firstpage.data.formats.letor import read_letor as read_letor
 from firstpage.data.formats.letor import read_scores as read_scores
 from firstpage.data.formats.letor import write_letor as write_letor
@@ -35,9 +29,6 @@ from firstpage.data.formats.row_reader import read_parquet_rows as read_parquet_
 from firstpage.data.formats.tables import encode_frame as encode_frame
 from firstpage.data.formats.tables import read_npz as read_npz
 from firstpage.data.formats.trec import STANDARD_INPUT as STANDARD_INPUT
-from firstpage.data.formats.trec import Column as Column
-from firstpage.data.formats.trec import Qrels as Qrels
-from firstpage.data.formats.trec import Run as Run
 from firstpage.data.formats.trec import read_qrels as read_qrels
 from firstpage.data.formats.trec import read_run as read_run
 from firstpage.data.formats.trec import read_uploaded_rows as read_uploaded_rows

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.core import DataError, Floats, Ints, location
-from firstpage.data.formats.trec import Qrels
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import read_all
+from firstpage.data.runs import Qrels
 
 PLAIN_ITERATIONS = ({"0"}, {"Q0"}, {"1"})  # what the second field of plain judgments contains
 Judgment = tuple[str, str, str, float]  # query, subtopic, document, grade

@@ -19,10 +19,11 @@ from firstpage.data.formats.tables import (
     write_npz,
     write_table,
 )
-from firstpage.data.formats.trec import Qrels, Run, read_qrels, read_run
+from firstpage.data.formats.trec import read_qrels, read_run
 from firstpage.data.formats.trec_writer import write_qrels, write_run
 from firstpage.data.formats.truth_file import read_truth
 from firstpage.data.io.files import check_readable, open_bytes, suffix_of
+from firstpage.data.runs import Qrels, Run
 
 FORMATS = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz", "truth")
 TRUTH_SUFFIXES = (".jsonl", ".ndjson")

@@ -34,6 +34,7 @@ from firstpage.data.categories import (
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.float_types import FLOAT64_COMMAND, float_type
 from firstpage.data.formats.row_reader import separator_of
+from firstpage.data.frames import LABEL_COLUMNS
 from firstpage.data.identifiers import are_distinct_integers, is_identifier
 from firstpage.data.ids import is_missing
 from firstpage.data.io.files import (
@@ -46,7 +47,6 @@ from firstpage.data.io.files import (
 )
 from firstpage.data.suspicious import data_warnings, warn_about
 
-LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
 QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
 DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
 HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -24,20 +24,82 @@ from firstpage.core.kernels.parsing import trec as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
-from firstpage.data.formats.trec_columns import Column as Column
-from firstpage.data.formats.trec_columns import Qrels as Qrels
-from firstpage.data.formats.trec_columns import Run as Run
-from firstpage.data.formats.trec_duplicates import Duplicates, resolve_duplicates
-from firstpage.data.formats.trec_ranks import (
-    SECOND_FIELD,
-    RankedLines,
-    has_three_columns,
-    with_second_field,
-)
 from firstpage.data.formats.trec_tabs import hide_blanks, split_fields
-from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.groups import duplicate_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, decompressed, read_all
+from firstpage.data.runs import Column, Qrels, Run
+
+Duplicates = Literal["refuse", "first", "best"]
+
+
+def resolve_duplicates(run: Run, duplicates: Duplicates) -> Run:
+    """Return a run in which a document occurs once per query, with a warning about the others.
+
+    "refuse" returns the run as it is: joining it with judgments raises an error.
+    """
+    if duplicates not in get_args(Duplicates):
+        raise DataError(f"duplicates must be refuse, first or best; got {duplicates!r}.")
+    if duplicates == "refuse":
+        return run
+    order = np.arange(len(run.values))
+    if duplicates == "best":  # among equal scores, the first line
+        query = np.repeat(np.arange(len(run)), np.diff(run.offsets))
+        order = np.lexsort((-run.values, query))
+    repeated = order[
+        duplicate_rows(run.docids.hashes[order], run.offsets, np.ones(len(order), bool))
+    ]
+    if not len(repeated):
+        return run
+    row = int(repeated.min())
+    query_id = run.queries[int(np.searchsorted(run.offsets, row, side="right")) - 1]
+    counts = "that of the first line" if duplicates == "first" else "the best score"
+    warn(
+        f"{run.source or run.name or 'the run'}: {len(repeated):,} lines repeat a document of "
+        f"their query, such as {run.docids[row]!r} in query {query_id!r}{_at_line(run, row)}; "
+        f"{counts} counts."
+    )
+    remaining = np.ones(len(run.values), bool)
+    remaining[repeated] = False
+    return run.select_rows(remaining)
+
+
+def _at_line(run: Run, row: int) -> str:
+    line = run.line_of(row)
+    return "" if line is None else f" (line {line})"
+
+
+SECOND_FIELD = b"\t0"
+HEAD_BYTES = 1 << 16  # in which the first line is looked for
+LINE_FEED = 10
+
+
+class RankedLines(Column):
+    """One rank per document, before it becomes a score."""
+
+    value_name = "rank"
+    fields = ("query", "document", "rank")
+
+
+def has_three_columns(content: bytes) -> bool:
+    """Return whether the first line that is not blank has three fields."""
+    lines = content[:HEAD_BYTES].splitlines()
+    return len(next((words for line in lines if (words := line.split())), [])) == 3
+
+
+def with_second_field(content: bytes) -> bytes:
+    """Return the lines with a field after the first one, where TREC files have one."""
+    text = np.frombuffer(content if content.endswith(b"\n") else content + b"\n", np.uint8)
+    blank = (text == 32) | ((text >= 9) & (text <= 13))
+    starts = np.flatnonzero(~blank & np.concatenate([[True], blank[:-1]]))  # of fields
+    ends = np.flatnonzero(blank & np.concatenate([[False], ~blank[:-1]]))
+    line_feeds = np.flatnonzero(text == LINE_FEED)
+    line = np.searchsorted(line_feeds, starts)
+    first = np.concatenate([[True], line[1:] != line[:-1]]) if len(line) else np.empty(0, bool)
+    positions = np.repeat(ends[first], len(SECOND_FIELD))
+    inserted = np.tile(np.frombuffer(SECOND_FIELD, np.uint8), int(first.sum()))
+    return np.insert(text, positions, inserted).tobytes()
+
 
 STANDARD_INPUT = "-"
 RANKS = "{source}: lines of three fields are read as query, document and rank (MS MARCO)."

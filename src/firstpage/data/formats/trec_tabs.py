@@ -18,7 +18,7 @@ from firstpage.data.groups import duplicate_rows
 from firstpage.data.ids import BLANKS
 
 if TYPE_CHECKING:
-    from firstpage.data.formats.trec import Column
+    from firstpage.data.runs import Column
 
 TAB, LINE_FEED = 9, 10
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import Column, Qrels, Run, to_qrels
+from firstpage.data.formats.trec import to_qrels
 from firstpage.data.formats.trec_tabs import field_separator
 from firstpage.data.ids import check_identifier, encode_text
 from firstpage.data.io.files import write_bytes
+from firstpage.data.runs import Column, Qrels, Run
 
 
 def write_qrels(qrels: Qrels | Dataset, path: str | os.PathLike[str]) -> None:

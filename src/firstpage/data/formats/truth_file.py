@@ -11,9 +11,9 @@ import numpy as np
 
 from firstpage.core import DataError
 from firstpage.data.formats.row_reader import read_file_rows, read_json_rows
-from firstpage.data.formats.trec import Qrels
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
+from firstpage.data.runs import Qrels
 
 
 def read_truth(path: str | os.PathLike[str], confidences: bool = True) -> Qrels:

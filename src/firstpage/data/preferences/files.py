@@ -27,7 +27,6 @@ import numpy as np
 
 from firstpage.core import Advice, DataError
 from firstpage.data.formats.row_reader import read_file_rows
-from firstpage.data.formats.trec import Column
 from firstpage.data.groups import sort_groups
 from firstpage.data.io.files import (
     DECOMPRESSION_ERRORS,
@@ -36,6 +35,7 @@ from firstpage.data.io.files import (
     write_bytes,
 )
 from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
+from firstpage.data.runs import Column
 
 OUTCOME_WORDS = {
     "left much better": 2, "left": 1, "a": 1, "tie": 0, "same": 0, "equal": 0, "both": 0,

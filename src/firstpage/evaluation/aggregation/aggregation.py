@@ -12,8 +12,8 @@ import numpy as np
 
 from firstpage.core import DataError, Floats, Ints, Table, Tabular, warn
 from firstpage.core.kernels.voting import VOTE_TOLERANCE
-from firstpage.data import match_queries
-from firstpage.data.formats import Run, is_frame, read_run
+from firstpage.data import Run, is_frame, match_queries
+from firstpage.data.formats import read_run
 from firstpage.evaluation.aggregation.ballots import Ballots, Missing
 from firstpage.evaluation.aggregation.base import Method
 from firstpage.evaluation.aggregation.costs import CostReport, bounds_and_ties, kemeny_cost

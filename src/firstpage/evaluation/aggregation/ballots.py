@@ -12,8 +12,7 @@ import numpy as np
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.core.kernels import base_points
 from firstpage.core.kernels.voting import ABSENT
-from firstpage.data import Ids, check_offsets, offsets_from_lengths, sort_groups
-from firstpage.data.formats import Column, Run
+from firstpage.data import Column, Ids, Run, check_offsets, offsets_from_lengths, sort_groups
 from firstpage.evaluation.aggregation.merge import BaseOrder, merge_runs
 from firstpage.evaluation.aggregation.weights import normalize_weights
 

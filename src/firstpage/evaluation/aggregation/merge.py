@@ -10,8 +10,7 @@ import numpy as np
 
 from firstpage.core import DataError, Floats, Ints
 from firstpage.core.kernels import base_points, merge_ids, order_ties_by_id, renumber, tabulate_runs
-from firstpage.data import Ids, offsets_from_lengths, sort_groups
-from firstpage.data.formats import Column, Run
+from firstpage.data import Column, Ids, Run, offsets_from_lengths, sort_groups
 from firstpage.evaluation.aggregation.weights import normalize_weights
 
 BaseOrder: TypeAlias = Run | int | None

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from firstpage.core import Bools, DataError, FirstpageWarning, Floats, Ints
-from firstpage.data import match_queries
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Qrels, Run, match_queries
 from firstpage.evaluation.aggregation.aggregation import aggregate, as_runs, default_depth
 from firstpage.evaluation.aggregation.ballots import Ballots
 from firstpage.evaluation.aggregation.base import Method

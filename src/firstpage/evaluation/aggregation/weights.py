@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Advice, DataError, Floats, MeasureError, warn
-from firstpage.data import Dataset, match_queries
-from firstpage.data.formats import Column, Qrels, Run
+from firstpage.data import Column, Dataset, Qrels, Run, match_queries
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.core import DataError, Floats, Ints, Table, Tabular
-from firstpage.data import Dataset, Ids, Truth, group_rows
-from firstpage.data.formats import Column, Qrels, Run
+from firstpage.data import Column, Dataset, Ids, Qrels, Run, Truth, group_rows
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
 from firstpage.evaluation.measures.sources import named_systems, read_truth, resolve_inputs
 from firstpage.evaluation.measures.unjudged import as_column, condensed

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureError
-from firstpage.data import Ids
-from firstpage.data.formats import Column, Qrels, Run
+from firstpage.data import Column, Ids, Qrels, Run
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures.base import (
     Convention,

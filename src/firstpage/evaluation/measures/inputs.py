@@ -12,15 +12,18 @@ import numpy as np
 from firstpage.core import DataError, Floats, Ints, warn
 from firstpage.core.kernels.measures import hits_in_ties
 from firstpage.data import (
+    Column,
     Dataset,
     Ids,
+    Qrels,
+    Run,
     Truth,
     group_rows,
     join_documents,
     match_queries,
     offsets_from_lengths,
 )
-from firstpage.data.formats import Column, DiversityQrels, Qrels, Run
+from firstpage.data.formats import DiversityQrels
 from firstpage.evaluation.measures.base import (
     EVERYTHING,
     Convention,

@@ -10,8 +10,7 @@ import numpy as np
 
 from firstpage.core import Bools, DataError, Floats, Table, Tabular, warn
 from firstpage.core.kernels.losses import voted_agreement
-from firstpage.data import Dataset, Documents, Ids, join_documents, match_queries
-from firstpage.data.formats import Column, Run
+from firstpage.data import Column, Dataset, Documents, Ids, Run, join_documents, match_queries
 from firstpage.data.preferences import PreferencePairs, RowPairs
 from firstpage.evaluation.measures.significance import BOOTSTRAP_ROUNDS, bootstrap
 

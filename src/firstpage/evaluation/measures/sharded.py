@@ -12,8 +12,7 @@ import numpy as np
 
 from firstpage.core import DataError, Floats
 from firstpage.core.engine import Engine, ShardJob
-from firstpage.data import Dataset, Ids
-from firstpage.data.formats import Column
+from firstpage.data import Column, Dataset, Ids
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures.base import Convention, Measure, measured_values, needs_of
 from firstpage.evaluation.measures.graded import with_scale

@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError
-from firstpage.data import Dataset, Truth
-from firstpage.data.formats import (
+from firstpage.data import (
     DOCUMENT_NAMES,
     GRADE_NAMES,
     QUERY_NAMES,
-    STANDARD_INPUT,
     Column,
-    DiversityQrels,
+    Dataset,
     Qrels,
     Run,
+    Truth,
     find_column,
-    format_of,
     frame_numbers,
     is_frame,
+)
+from firstpage.data.formats import (
+    STANDARD_INPUT,
+    DiversityQrels,
+    format_of,
     read,
     read_diversity_qrels,
     read_judgments,

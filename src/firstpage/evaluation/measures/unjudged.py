@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from firstpage.core import Bools, DataError, Ints
-from firstpage.data import Ids, join_documents, match_queries, sort_groups
-from firstpage.data.formats import Column, Qrels, Run
+from firstpage.data import Column, Ids, Qrels, Run, join_documents, match_queries, sort_groups
 
 
 class Bounds(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError
-from firstpage.data.formats import Column
+from firstpage.data import Column
 from firstpage.data.io import JsonFormat, write_json
 from firstpage.evaluation.measures.evaluation import Evaluation
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
-from firstpage.data import Ids, match_queries
-from firstpage.data.formats import Column, Qrels, Run, is_frame
+from firstpage.data import Column, Ids, Qrels, Run, is_frame, match_queries
 from firstpage.evaluation.measures.base import Convention, Measure, resolve_convention
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.inputs import first_ids

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Bools, FirstpageWarning, Ints, Table, Tabular
-from firstpage.data import sort_groups
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Qrels, Run, sort_groups
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.sources import named_systems, read_truth

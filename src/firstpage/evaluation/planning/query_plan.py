@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
-from firstpage.data import sort_groups
-from firstpage.data.formats import Column, Run
+from firstpage.data import Column, Run, sort_groups
 from firstpage.evaluation.comparison.compare_systems import compare
 from firstpage.evaluation.comparison.comparison import Comparison
 from firstpage.evaluation.measures.registry import MeasureLike

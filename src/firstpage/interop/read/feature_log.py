@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.core import Advice, DataError, warn
-from firstpage.data import Dataset
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Dataset, Qrels, Run
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of
 
 MAX_FLOAT32 = float(np.finfo(np.float32).max)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firstpage.core import DataError, unescape_formula, warn
-from firstpage.data.formats import Qrels
+from firstpage.data import Qrels
 from firstpage.data.io import suffix_of
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
 

@@ -23,8 +23,7 @@ from firstpage.core import (
     parse_call,
     split_arguments,
 )
-from firstpage.data import Dataset, join_labels, match_queries, query_rows, sort_groups
-from firstpage.data.formats import Qrels, Run
+from firstpage.data import Dataset, Qrels, Run, join_labels, match_queries, query_rows, sort_groups
 from firstpage.evaluation.aggregation import (
     FAMILIES,
     Ballots,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstpage.core import DataError
-from firstpage.data import Dataset
-from firstpage.data.formats import Run, read_letor
+from firstpage.data import Dataset, Run
+from firstpage.data.formats import read_letor
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths
 from firstpage.labeling.app.exports.make import check_tool
 from firstpage.labeling.app.store.connect import Tx

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import select
 
 from firstpage.core import DataError, csv_line
-from firstpage.data import BLANKS
-from firstpage.data.formats import Qrels, write_qrels
+from firstpage.data import BLANKS, Qrels
+from firstpage.data.formats import write_qrels
 from firstpage.data.preferences import Vote, csv_lines
 from firstpage.labeling.app.analysis.figures import project_study
 from firstpage.labeling.app.analysis.measure import (

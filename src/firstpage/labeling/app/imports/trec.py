@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from html import unescape
 
 from firstpage.core import DataError
+from firstpage.data import Qrels, Run
 from firstpage.data.formats import (
     MAX_LINE_BYTES,
     ByteStream,
-    Qrels,
     ReadLimits,
-    Run,
     read_lines,
     read_uploaded_rows,
 )

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError, Floats, Table, Tabular, warn
-from firstpage.data import Dataset, Fold
-from firstpage.data.formats import Run
+from firstpage.data import Dataset, Fold, Run
 from firstpage.data.preferences import PairTruth, PreferencePairs
 from firstpage.evaluation.measures import (
     Measure,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from firstpage.core import Bools, DataError, Floats, Ints, inherit_sections
-from firstpage.data.formats.frames import (
+from firstpage.data.frames import (
     DOCUMENT_NAMES,
     QUERY_NAMES,
     SCORE_NAMES,
