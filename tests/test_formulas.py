@@ -15,7 +15,7 @@ from firstpage.core.table import Table, escape_formula, unescape_formula
 from firstpage.data.preferences.pair_files import Vote, csv_lines, read_vote_rows
 from firstpage.interop.read.judgments import read_quepid
 from firstpage.labeling.app.analysis.truth import QueryTruth
-from firstpage.labeling.app.exports.quepid import quepid_csv
+from firstpage.labeling.app.exports.make import quepid_csv
 
 FORMULAS = [
     "=1+1", "=HYPERLINK(\"http://x\")", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1",

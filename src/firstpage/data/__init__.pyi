@@ -29,11 +29,11 @@ from firstpage.data.groups import offsets_from_lengths as offsets_from_lengths
 from firstpage.data.groups import query_rows as query_rows
 from firstpage.data.groups import sort_groups as sort_groups
 from firstpage.data.groups import top_rows as top_rows
-from firstpage.data.identifiers import are_distinct_integers as are_distinct_integers
-from firstpage.data.identifiers import is_identifier as is_identifier
 from firstpage.data.ids import BLANKS as BLANKS
 from firstpage.data.ids import Ids as Ids
+from firstpage.data.ids import are_distinct_integers as are_distinct_integers
 from firstpage.data.ids import encode_text as encode_text
+from firstpage.data.ids import is_identifier as is_identifier
 from firstpage.data.joins import Documents as Documents
 from firstpage.data.joins import intersect as intersect
 from firstpage.data.joins import join_documents as join_documents

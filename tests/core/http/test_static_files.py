@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firstpage.core.http.modules import bundled
-from firstpage.core.http.static_files import CachedStaticFiles
+from firstpage.core.http.static_files import CachedStaticFiles, bundled
 from firstpage.labeling.app.pages.rendering import static_files
 
 with warnings.catch_warnings():  # a deprecation warning about its HTTP library

@@ -14,7 +14,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
-from firstpage.data.identifiers import is_identifier
+from firstpage.data.ids import is_identifier
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 

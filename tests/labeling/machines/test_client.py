@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from firstpage.core.errors import DataError
 from firstpage.labeling.assessors import DocumentText, InvalidReplyError
-from firstpage.labeling.machines import exchange
+from firstpage.labeling.machines import client as exchange
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.masking import MASK, KeyMask
 from tests.labeling.endpoint import Raw, Stub, chat_body, served

@@ -12,6 +12,23 @@ from firstpage.core.kernels.parsing import scatter
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
+from firstpage.core import DataError
+
+FLOAT64_COMMAND = "`firstpage convert FILE OUT.npz --dtype float64` writes a file that can be read"
+
+
+def float_type(dtype: object) -> np.dtype[Any]:
+    """Return float32 or float64 by its name; refuse any other type."""
+    try:
+        chosen: np.dtype[Any] = np.dtype(dtype)  # type: ignore[call-overload]
+    except TypeError:
+        raise DataError(f"dtype must be float32 or float64; got {dtype!r}.") from None
+    if chosen not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise DataError(f"dtype must be float32 or float64; got {chosen}.")
+    return chosen
+
+
 SMALL_DENSE_BYTES = 64 << 20  # a dense array of fewer bytes is always acceptable
 
 

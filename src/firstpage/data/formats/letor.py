@@ -31,7 +31,7 @@ from firstpage.core import (
 from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.float_types import float_type
+from firstpage.data.formats.feature_buffers import float_type
 from firstpage.data.formats.letor_reader import LetorReader
 from firstpage.data.formats.letor_writer import check_writable, header_text, letor_text
 from firstpage.data.ids import Ids

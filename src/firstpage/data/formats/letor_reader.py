@@ -23,8 +23,7 @@ from firstpage.core import (
 from firstpage.core.kernels.parsing import fallback_number, powers
 from firstpage.core.kernels.parsing import letor as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
-from firstpage.data.formats.feature_buffers import DenseSink, SparseSink, too_wide
-from firstpage.data.formats.float_types import FLOAT64_COMMAND
+from firstpage.data.formats.feature_buffers import FLOAT64_COMMAND, DenseSink, SparseSink, too_wide
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, open_bytes

@@ -32,11 +32,10 @@ from firstpage.data.categories import (
     text_codes,
 )
 from firstpage.data.dataset import Dataset
-from firstpage.data.formats.float_types import FLOAT64_COMMAND, float_type
+from firstpage.data.formats.feature_buffers import FLOAT64_COMMAND, float_type
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.frames import LABEL_COLUMNS
-from firstpage.data.identifiers import are_distinct_integers, is_identifier
-from firstpage.data.ids import is_missing
+from firstpage.data.ids import are_distinct_integers, is_identifier, is_missing
 from firstpage.data.io.files import (
     BOM,
     check_readable,

@@ -10,8 +10,7 @@ import numpy as np
 
 from firstpage.core import Floats, Table, Tabular
 from firstpage.core.kernels.measures import bootstrap_means
-from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
-from firstpage.evaluation.comparison.letters import system_letter
+from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison, system_letter
 from firstpage.evaluation.measures.significance import (
     adjust_p_values,
     p_value,

@@ -24,12 +24,33 @@ from firstpage.labeling.app.analysis.measure import (
 )
 from firstpage.labeling.app.analysis.records import task_judgments
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths, weighted_verdicts
-from firstpage.labeling.app.exports.quepid import quepid_csv
 from firstpage.labeling.app.store import adjudication, assigning, projects, texts
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import events, people, queries, tasks
 from firstpage.labeling.report import study_page
+
+COLUMNS = ("query", "docid", "rating")
+
+
+def quepid_csv(truths: Sequence[QueryTruth]) -> Iterator[str]:
+    """Yield the ratings of all finished queries; nothing if there are none."""
+    if not truths:
+        return
+    keys: dict[str, str] = {}
+    lines = [csv_line(COLUMNS)]
+    for truth in truths:
+        text = truth.text.strip() or truth.query
+        if keys.setdefault(text, truth.query) != truth.query:
+            raise DataError(
+                f"the queries {keys[text]!r} and {truth.query!r} have the same text, by which "
+                "Quepid knows a query; export qrels instead."
+            )
+        for document in truth.documents:
+            rating = "" if document in truth.unjudged else truth.labels[document]
+            lines.append(csv_line((text, document, rating)))
+    yield "".join(lines)
+
 
 OPINIONS = ("judgment", "probe")  # kinds of answers that are an opinion of their own
 VERDICT_VOTER = "verdict"
