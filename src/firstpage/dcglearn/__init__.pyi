@@ -5,7 +5,7 @@ from firstpage.data.preferences.preferences import Preferences as Preferences
 from firstpage.data.preferences.utility import Utility as Utility
 from firstpage.data.preferences.utility import read_utility as read_utility
 from firstpage.dcglearn.active import choose as choose
-from firstpage.dcglearn.advisor import Advice as Advice
+from firstpage.dcglearn.advisor import LearningCurve as LearningCurve
 from firstpage.dcglearn.advisor import advice as advice
 from firstpage.dcglearn.certificates.verdicts import Verdict as Verdict
 from firstpage.dcglearn.certificates.verdicts import verdicts as verdicts

@@ -18,8 +18,8 @@ from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.preferences.utility import Utility
 from firstpage.dcglearn.advisor import (
     MIN_ADAPTIVE_PAIRS,
-    Advice,
     DCGComparison,
+    LearningCurve,
     advice,
     compare_with_dcg,
 )
@@ -255,7 +255,7 @@ class ProjectMeasure:
         return None if self.learner is None else compare_with_dcg(self.learner)
 
     @cached_property
-    def advice(self) -> Advice | None:
+    def advice(self) -> LearningCurve | None:
         """Whether more judgments would improve the measure."""
         return None if self.learner is None else advice(self.learner, repeats=1)
 
