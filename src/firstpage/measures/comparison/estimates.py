@@ -30,6 +30,7 @@ from firstpage.measures.significance import (
     Correction,
     adjust_p_values,
     count_varying,
+    format_p,
 )
 from firstpage.measures.sources import is_path, named_systems, read_truth
 from firstpage.table import Table
@@ -202,7 +203,7 @@ def _cells(estimate: Estimate) -> list[str]:
     return [
         _name(estimate), estimate.measure, f"{estimate.value:{sign}.4f}",
         f"[{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]",
-        "" if estimate.p_corrected is None else f"{estimate.p_corrected:.4f}",
+        "" if estimate.p_corrected is None else format_p(estimate.p_corrected),
         f"{estimate.human:{sign}.4f} [{estimate.human_low:{sign}.4f}, "
         f"{estimate.human_high:{sign}.4f}]",
         f"{estimate.machine:{sign}.4f}", f"{estimate.machine_weight:.2f}",

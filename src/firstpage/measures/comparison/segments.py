@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.measures.comparison.comparison import Comparison, Difference
 from firstpage.measures.evaluation import segment_means_table
 from firstpage.measures.query_segments import as_query_table, segment_columns, segments_of
-from firstpage.measures.significance import adjust_p_values, paired_differences
+from firstpage.measures.significance import adjust_p_values, format_p, paired_differences
 from firstpage.table import Table
 from firstpage.tabular import Tabular
 from firstpage.types import Floats, Ints
@@ -187,7 +187,7 @@ class Segments(Tabular):
         rows = [
             [
                 d.measure, segment, d.system, d.against, f"{d.difference:+.4f}",
-                f"[{d.low:+.4f}, {d.high:+.4f}]", f"{d.p:.4f}", f"{d.p_corrected:.4f}",
+                f"[{d.low:+.4f}, {d.high:+.4f}]", format_p(d.p), format_p(d.p_corrected),
             ]
             for segment, d in pairs
         ]  # fmt: skip
@@ -208,8 +208,8 @@ class Segments(Tabular):
         head = ["measure", "system", "against", "largest in", "smallest in", "p", "p corrected"]
         rows = [
             [
-                i.measure, i.system, i.against, i.largest, i.smallest, f"{i.p:.4f}",
-                f"{i.p_corrected:.4f}",
+                i.measure, i.system, i.against, i.largest, i.smallest, format_p(i.p),
+                format_p(i.p_corrected),
             ]
             for i in self.interactions
         ]  # fmt: skip
