@@ -20,7 +20,7 @@ from firstpage.text.embedding import Embedding
 from firstpage.text.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.text.forward import Matcher, Query
 from firstpage.text.index import Index
-from firstpage.text.manifest import latent_note
+from firstpage.text.manifest import is_outdated, latent_note
 from firstpage.text.retrieval import BM25, first_stage_scores
 from firstpage.types import Array, Floats, Ints, Progress
 
@@ -33,7 +33,6 @@ SHORT = (
     "latent.similarity_128", "latent.feedback",
 )  # fmt: skip
 DRIFT_TERMS = 200  # terms whose document frequencies a recipe records
-MAX_CHANGED = 0.1  # of documents since the latent space was fitted, which a search does not report
 MAX_DRIFT = 0.25  # mean change of the logarithm of document frequencies that is not reported
 
 
@@ -159,8 +158,8 @@ class TextFeatures:
                 f"the latent space has {n_dimensions} dimensions, so there is no "
                 f"{', '.join(absent)}"
                 if n_dimensions
-                else "there is no latent space, for want of documents or by choice, so there are "
-                "no features latent.*"
+                else "there is no latent space, because documents are missing or on request, so "
+                "there are no features latent.*"
             )
             warnings.warn(
                 f"{self.index.path}: {reason}; fit it again (`firstpage index --refit`) if the "
@@ -397,10 +396,9 @@ class TextFeatures:
                 stacklevel=2,
             )
         changes = index.latent_changes
-        if (
-            sum(changes) > MAX_CHANGED * index.forward.n_documents
-            and any(name.startswith("latent.") for name in recipe["features"])
-        ):  # fmt: skip
+        if is_outdated(changes, index.forward.n_documents) and any(
+            name.startswith("latent.") for name in recipe["features"]
+        ):
             warnings.warn(latent_note(index.path, changes), FirstpageWarning, stacklevel=2)
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
