@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
 from firstpage.data.io.json_files import RepeatedKey, unique_keys
-from firstpage.errors import DataError
+from firstpage.errors import DataError, plain_text
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
@@ -62,7 +62,7 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
             return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
         X = texts.compute(query, rows)
     except DataError as error:
-        raise Refusal(str(error)) from None
+        raise Refusal(plain_text(error)) from None
     request = RankRequest(X, np.array([0, len(X)]))
     scores = finite_scores(model, request)
     order = np.lexsort((np.arange(len(rows)), -scores))

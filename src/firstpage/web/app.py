@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
-from firstpage.errors import FirstpageError
+from firstpage.errors import FirstpageError, plain_text
 from firstpage.web import frames, pages
 from firstpage.web.analysis.analyst import Analyst
 from firstpage.web.analysis.choosing import choose_pair
@@ -119,7 +119,7 @@ def _error_response(request: Request, error: Exception) -> JSONResponse:
     """Return a user error in one line; a repeated answer is not an error."""
     if isinstance(error, RepeatedRequest):
         return JSONResponse(jsonable_encoder(error.state))
-    detail = " ".join(str(error).split())
+    detail = plain_text(error)
     if isinstance(error, Conflict):
         return JSONResponse({"detail": detail, "state": jsonable_encoder(error.state)}, 409)
     return JSONResponse({"detail": detail}, status_of(error), headers_of(error))

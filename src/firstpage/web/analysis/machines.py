@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from firstpage.errors import DataError
+from firstpage.errors import DataError, plain_text
 from firstpage.labeling.machines.biases import Lengths
 from firstpage.labeling.machines.calibration import MachineCalibration, calibrate
 from firstpage.web.analysis.records import TaskJudgments, records, task_judgments
@@ -56,7 +56,7 @@ def machine_report(tx: Tx, project: Project, margin: float) -> dict[str, Any]:
     try:
         calibrations = project_calibration(tx, project, margin)
     except DataError as error:
-        return {"machines": [], "reason": str(error)}
+        return {"machines": [], "reason": plain_text(error)}
     names = {row["login"]: row["name"] or row["login"] for row in projects.members(tx, project)}
     rows = texts.of_project(tx, project.id)
     query_names = {row["key"]: row["text"] or row["key"] for row in rows}

@@ -26,7 +26,7 @@ from firstpage.dcglearn.advisor import (
 from firstpage.dcglearn.confidence import Intervals, intervals
 from firstpage.dcglearn.learn import DEFAULT_C, DCGLearn
 from firstpage.dcglearn.pairs import truncation_notes, unjudged_notes
-from firstpage.errors import DataError
+from firstpage.errors import DataError, plain_text
 from firstpage.labeling.session.events import Judgment
 from firstpage.web.analysis.records import current_judgments
 from firstpage.web.store import texts
@@ -308,7 +308,7 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> ProjectMeasure:
         learner.notes_.extend(truncation_notes(data, ranks))
         learner.notes_.extend(unjudged_notes(data, ranks, learner.unjudged))
     except DataError as error:
-        return ProjectMeasure(len(judgments), str(error))
+        return ProjectMeasure(len(judgments), plain_text(error))
     return ProjectMeasure(len(judgments), None, learner)
 
 
