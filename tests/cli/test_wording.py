@@ -14,7 +14,7 @@ import firstpage as fp
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import load_function
 from firstpage.core.engine.dask_worker import named_errors
-from firstpage.core.errors import Advice, DataError
+from firstpage.core.errors import Advice, DataError, plain_text
 from firstpage.data.formats.trec import to_run
 
 
@@ -135,3 +135,9 @@ def test_errors_of_named_functions_keep_their_advice(monkeypatch: pytest.MonkeyP
     with pytest.raises(DataError) as raised:
         load_function("module:name", "--call")
     assert (raised.value.message, raised.value.advice) == ("--call: there is none.", advice)
+
+
+def test_pages_and_apis_omit_advice() -> None:
+    error = DataError("f: has\nno id.", Advice("Name it with {}.", "id_field", "sku"))
+    assert plain_text(error) == "f: has no id."
+    assert plain_text(DataError("f: is empty.")) == plain_text("f: is empty.") == "f: is empty."

@@ -96,6 +96,43 @@ def test_invalid_json_is_refused(client, name: str) -> None:
     assert words is None or words in detail
 
 
+FEATURES = '"features": {"bm25": 1, "pagerank": 2, "age": 3, "clicks": 4'
+REPEATED = {
+    '{"candidates": [{FEATURES}}], "candidates": []}': "candidates",
+    '{"candidates": [{FEATURES}}], "query": 1, "query": null}': "query",
+    '{"candidates": [{FEATURES}, "features": [1, 2, 3, 4]}]}': "features",
+    '{"candidates": [{FEATURES, "age": 9}}]}': "age",
+    '{"candidates": [{FEATURES, "age" \t: 9}}], "query": null}': "age",
+    '{"candidates": [{FEATURES, "\\u0061ge": 9}}]}': "age",
+    '{"candidates": [{"id": "a:b", "id": "c", FEATURES}}]}': "id",
+    '{"candidates": [{"id": "\\u003a", FEATURES, "age": 9}}]}': "age",
+    '{"query": "\\":", "candidates": [{FEATURES, "bm25": 9}}]}': "bm25",
+}
+UNREPEATED = [
+    '{"candidates": [{FEATURES}}], "explain": false, "top": null, "query": null}',
+    '{"candidates" : [{"id": "http://a:b", FEATURES}}], "query" :"c: d"}',
+    '{"candidates": [{"id": null, FEATURES, "a:b": 9, "c\\":": 7}}]}',
+    '{"candidates": [{"id": "\\u003a\\":", FEATURES, "x": {"y": [{"z": "1"}]}}}]}',
+]
+
+
+@pytest.mark.parametrize("sent", REPEATED)
+def test_repeated_keys_are_refused(client, sent: str) -> None:
+    """Otherwise the last one would count without a word."""
+    query = sent.replace("FEATURES", FEATURES)
+    for path, content in (
+        ("/rank", query), ("/batch", f"[{query}]"), ("/batch", f'{{"queries": [{query}]}}'),
+    ):  # fmt: skip
+        response = client.post(path, content=content)
+        assert response.status_code == 422
+        assert f"the key '{REPEATED[sent]}' occurs twice in one" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("sent", UNREPEATED)
+def test_colons_in_strings_are_no_keys(client, sent: str) -> None:
+    assert client.post("/rank", content=sent.replace("FEATURES", FEATURES)).status_code == 200
+
+
 def test_infinite_scores_are_refused(client, model) -> None:
     """The largest features with the signs of their weights have an infinite sum."""
     weights = np.array(json.loads(model.read_text())["scorer"]["weights"])

@@ -18,6 +18,7 @@ from firstpage.core.errors import FirstpageWarning as FirstpageWarning
 from firstpage.core.errors import MeasureError as MeasureError
 from firstpage.core.errors import location as location
 from firstpage.core.errors import missing_dependency as missing_dependency
+from firstpage.core.errors import plain_text as plain_text
 from firstpage.core.errors import require_extras as require_extras
 from firstpage.core.errors import warn as warn
 from firstpage.core.folders import atomic_replace as atomic_replace

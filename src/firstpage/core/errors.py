@@ -114,6 +114,15 @@ def warn(
     warnings.warn(text, None if advice else category, stacklevel=level + 1)
 
 
+def plain_text(error: object) -> str:
+    """Return an error in one line, for pages and HTTP APIs.
+
+    Advice is omitted: a page has neither the parameter of Python nor the option that it names.
+    """
+    text = error.message if isinstance(error, _Advised) and error.advice else str(error)
+    return " ".join(text.split())
+
+
 def location(path: str | PathLike[str], line: int | None = None, column: int | None = None) -> str:
     """Return `file:line:column`, as editors and compilers write it."""
     return ":".join([fspath(path), *(str(n) for n in (line, column) if n is not None)])

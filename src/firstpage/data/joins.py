@@ -63,13 +63,14 @@ def join_documents(
         partner, table, rows,
     )  # fmt: skip
     if code >= 0:
-        raise _duplicate_error(run, code, "the run")
+        raise duplicate_error(run, code, "the run")
     if code <= -2:
-        raise _duplicate_error(other, -2 - code, other_name)
+        raise duplicate_error(other, -2 - code, other_name)
     return rows
 
 
-def _duplicate_error(column: Documents, row: int, name: str) -> DataError:
+def duplicate_error(column: Documents, row: int, name: str) -> DataError:
+    """Return the error for a document that a query repeats; `name` is "the run" for a run."""
     query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
     line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
     line = None if line_of is None else line_of(row)

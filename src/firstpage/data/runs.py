@@ -20,6 +20,7 @@ from firstpage.data.frames import (
 from firstpage.data.groups import (
     check_offsets,
     check_query_weights,
+    duplicate_rows,
     group_rows,
     offsets_from_lengths,
     query_rows,
@@ -234,13 +235,28 @@ class Column:
         -------
         dict
             {query: {document: value}}.
+
+        Raises
+        ------
+        DataError
+            If a document occurs twice in a query.
         """
         names, values = list(self.docids), self.values.tolist()
         ends = self.offsets.tolist()
-        return {
+        nested = {
             query: dict(zip(names[lo:hi], values[lo:hi], strict=True))
             for query, lo, hi in zip(self.queries, ends, ends[1:], strict=False)
         }
+        if sum(map(len, nested.values())) < len(values):
+            raise self._duplicate_error()
+        return nested
+
+    def _duplicate_error(self) -> DataError:
+        from firstpage.data.joins import duplicate_error
+
+        every = np.ones(len(self.values), bool)
+        row = int(duplicate_rows(self.docids.hashes, self.offsets, every)[0])
+        return duplicate_error(self, row, "the run" if isinstance(self, Run) else "qrels")
 
     def line_of(self, row: int) -> int | None:
         """Return the line of the file that a row was read from; None where it is unknown.

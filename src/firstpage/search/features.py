@@ -25,7 +25,7 @@ from firstpage.search.embedding import Embedding
 from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.index import Index
-from firstpage.search.manifest import latent_note
+from firstpage.search.manifest import is_outdated, latent_note
 from firstpage.search.retrieval import BM25, first_stage_scores
 
 OwnFeature = Callable[[str, Sequence[Mapping[str, Any]]], Any]
@@ -37,7 +37,6 @@ SHORT = (
     "latent.similarity_128", "latent.feedback",
 )  # fmt: skip
 DRIFT_TERMS = 200  # terms whose document frequencies a recipe records
-MAX_CHANGED = 0.1  # of documents since the latent space was fitted, which a search does not report
 MAX_DRIFT = 0.25  # mean change of the logarithm of document frequencies that is not reported
 
 
@@ -163,8 +162,8 @@ class TextFeatures:
                 f"the latent space has {n_dimensions} dimensions, so there is no "
                 f"{', '.join(absent)}"
                 if n_dimensions
-                else "there is no latent space, for want of documents or by choice, so there are "
-                "no features latent.*"
+                else "there is no latent space, because documents are missing or on request, so "
+                "there are no features latent.*"
             )
             warn(
                 f"{self.index.path}: {reason}; fit it again (`firstpage index --refit`) if the "
@@ -397,10 +396,9 @@ class TextFeatures:
                 f"{np.exp(drift):.2f} on average since training; consider training again."
             )
         changes = index.latent_changes
-        if (
-            sum(changes) > MAX_CHANGED * index.forward.n_documents
-            and any(name.startswith("latent.") for name in recipe["features"])
-        ):  # fmt: skip
+        if is_outdated(changes, index.forward.n_documents) and any(
+            name.startswith("latent.") for name in recipe["features"]
+        ):
             warn(latent_note(index.path, changes))
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]

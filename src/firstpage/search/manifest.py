@@ -22,6 +22,7 @@ from firstpage.search.retrieval import BM25
 from firstpage.search.schema import Schema
 
 MANIFEST = "index.json"
+MAX_CHANGED = 0.1  # of documents since the latent space was fitted, which is not outdated
 FORMAT = JsonFormat("firstpage-index", 1, "index")
 
 
@@ -103,6 +104,11 @@ def changes_since_fit(latent: Mapping[str, Any] | None, deleted: Bools) -> tuple
         return 0, 0
     rows, gone = latent["fitted_rows"], latent["fitted_deleted"]
     return int(np.count_nonzero(~deleted[rows:])), int(np.count_nonzero(deleted[:rows])) - gone
+
+
+def is_outdated(changes: tuple[int, int], n_documents: int) -> bool:
+    """Return whether `changes_since_fit` are so many that features latent.* suffer."""
+    return sum(changes) > MAX_CHANGED * n_documents
 
 
 def latent_note(folder: Path, changes: tuple[int, int]) -> str:

@@ -34,6 +34,7 @@ from firstpage.search.manifest import (
     MANIFEST,
     changes_since_fit,
     empty_manifest,
+    is_outdated,
     latent_note,
     read_forward,
     write_manifest,
@@ -298,7 +299,8 @@ class IndexWriter:
         )
         file.append(space.documents(forward, np.arange(first, self._rows)))
         file.close()
-        if any(changes := changes_since_fit(known, forward.deleted)):
+        changes = changes_since_fit(known, forward.deleted)
+        if is_outdated(changes, forward.n_documents):
             _note(latent_note(self._folder, changes))
         return dict(known)
 

@@ -5,6 +5,7 @@ Requests are validated against these types, and /openapi.json is generated from 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -13,11 +14,12 @@ from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, ValidationError
+from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, ValidationError
 from msgspec.json import Decoder
 
 from firstpage.core import Floats
 from firstpage.data import offsets_from_lengths
+from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import EXPECTED, RankRequest, RawRequest, short
@@ -212,19 +214,22 @@ class ErrorMessage(Struct):
 
 
 _QUERY, _BATCH = Decoder(QueryMessage), Decoder(list[BatchQuery] | BatchMessage)
+_FIELDS = Decoder(dict[str, Raw])
 _NUMBER_TYPES = {int, float, bool}
 _PATH = re.compile(
     r"(?:\.queries(?=\[))?(?:\[(\d+)\])?(?:\.candidates\[(\d+)\])?\.?(\w*)(?:\[(\d+))?"
 )
+BLANKS = b" \t\n\r"
 _UNKNOWN = "Object contains unknown field "
 
 
 def read_json(raw: RawRequest) -> RankRequest:
     """Return the request of a JSON body: one query, or a batch of them."""
     message = _decode(raw)
+    _check_keys(message, raw.body)
+    queries = _queries(message)
     if isinstance(message, list):
         message = BatchMessage(message)
-    queries = message.queries if isinstance(message, BatchMessage) else [message]
     if raw.batch:
         raw.limits.check_queries(len(queries))
     blocks: list[Floats] = []
@@ -261,6 +266,61 @@ def _decode(raw: RawRequest) -> QueryMessage | BatchMessage | list[BatchQuery]:
     except (DecodeError, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("JSON is malformed: ")[:200]
         raise Refusal(f"the body is not valid JSON ({reason}).") from None
+
+
+def _check_keys(message: QueryMessage | BatchMessage | list[BatchQuery], body: bytes) -> None:
+    """Refuse repeated keys, of which msgspec keeps the last.
+
+    A colon follows every key.  If the message has as many keys and colons in ids as the body has
+    colons, no key is repeated.  Otherwise keys with their default value and colons in other strings
+    are taken into account, and if this does not explain all colons, the body is parsed again.
+    """
+    keys, colons = _n_keys(message), body.count(b":")
+    if keys == colons or keys + _colons_in_ids(message, body) == colons:
+        return
+    if not isinstance(message, list):
+        keys += len(_FIELDS.decode(body)) - _n_fields(message)
+    if keys == colons or keys == body.translate(None, BLANKS).count(b'":'):
+        return
+    try:
+        json.loads(body, object_pairs_hook=unique_keys, parse_int=str, parse_float=str)
+    except RecursionError:
+        raise Refusal("the body is nested too deeply.") from None
+    except RepeatedKey as error:
+        raise Refusal(f"the body is ambiguous: {error}") from None
+
+
+def _queries(message: QueryMessage | BatchMessage | list[BatchQuery]) -> Sequence[BatchQuery]:
+    if isinstance(message, BatchMessage):
+        return message.queries
+    return message if isinstance(message, list) else [message]
+
+
+def _n_keys(message: QueryMessage | BatchMessage | list[BatchQuery]) -> int:
+    """Return the number of keys without those whose value is the default."""
+    count = _n_fields(message) if isinstance(message, BatchMessage) else 0
+    for query in _queries(message):
+        count += _n_fields(query) + len(query.candidates)
+        for candidate in query.candidates:
+            features = candidate.features
+            count += (candidate.id is not None) + (type(features) is dict and len(features))
+    return count
+
+
+def _colons_in_ids(message: QueryMessage | BatchMessage | list[BatchQuery], body: bytes) -> int:
+    """Return the number of colons in ids of queries and documents; 0 if they may be escaped."""
+    if b"\\" in body:
+        return 0
+    queries = _queries(message)
+    ids = [query.query for query in queries]
+    ids += [candidate.id for query in queries for candidate in query.candidates]
+    return sum(each.count(":") for each in ids if isinstance(each, str))
+
+
+def _n_fields(message: BatchQuery | BatchMessage) -> int:
+    """Return the number of fields whose value is not the default."""
+    values = [getattr(message, name) for name in message.__struct_fields__]
+    return sum(value is not None and value is not False for value in values)
 
 
 def _invalid(error: str, raw: RawRequest) -> Refusal:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
-from firstpage.core import DataError, Floats, Ints
+from firstpage.core import DataError, Floats, Ints, plain_text
 from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
@@ -61,7 +61,7 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
             return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
         X = texts.compute(query, rows)
     except DataError as error:
-        raise Refusal(str(error)) from None
+        raise Refusal(plain_text(error)) from None
     request = RankRequest(X, np.array([0, len(X)]))
     scores = finite_scores(model, request)
     order = np.lexsort((np.arange(len(rows)), -scores))

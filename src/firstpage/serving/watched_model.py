@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from firstpage.core import DataError, FirstpageError
+from firstpage.core import DataError, FirstpageError, plain_text
 from firstpage.search import Index
 from firstpage.serving.json_messages import ModelSummary, ReloadReport
 from firstpage.serving.served_index import IndexSource, ServedIndex
@@ -78,7 +78,7 @@ class WatchedModel:
                 self._check_features(old, new)
                 new = self._with_index(new)
             except (FirstpageError, OSError, MemoryError) as error:
-                refused = " ".join(str(error).split()) or "not enough memory"
+                refused = plain_text(error) or "not enough memory"
             except Exception as error:  # a file must never stop the server
                 log.exception("%s: cannot be served", self._printable_path)
                 refused = f"{self.path}: cannot be served ({error!r})."

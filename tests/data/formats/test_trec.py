@@ -250,3 +250,12 @@ def test_select_queries_keeps_weights() -> None:
         replace(qrels, query_weights=np.ones(3))
     with pytest.raises(fp.DataError, match="finite and not negative"):
         replace(qrels, query_weights=np.array([1.0, np.nan]))
+
+
+def test_repeated_documents_are_not_merged(tmp_path: Path) -> None:
+    (tmp_path / "q.qrels").write_text("1 0 a 2\n1 0 b 1\n1 0 a 0\n")
+    (tmp_path / "r.run").write_text("1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n")
+    with pytest.raises(DataError, match=r"q.qrels:3: document 'a' occurs twice in query '1'\.$"):
+        fp.read_qrels(tmp_path / "q.qrels").to_dict()
+    with pytest.raises(DataError, match=r"r.run:2: document 'a' occurs twice in query '1'; drop"):
+        fp.read_run(tmp_path / "r.run").to_dict()

@@ -233,3 +233,12 @@ def test_missing_values_of_data_frames_are_no_segment() -> None:
     options["query_table"] = frame.assign(traffic=1.0)
     with pytest.raises(fp.DataError, match="give cut points"):
         fp.evaluate([2, 1] * 6, labels, by="traffic(nan)", **options)
+
+
+def test_small_p_values_are_not_printed_as_zero() -> None:
+    differ = fp.compare(
+        {"a": [2, 1] * 60, "b": [1, 2] * 60}, [1, 0] * 60, qid=np.repeat(np.arange(60), 2),
+        measures="RR", by={str(query): str(query % 2) for query in range(60)},
+    )  # fmt: skip
+    assert "RR: b - a = -0.5000, p < .0001\n" in str(differ)
+    assert [row[-2:] for row in differ.segments.differences_table().rows] == [["<.0001"] * 2] * 2

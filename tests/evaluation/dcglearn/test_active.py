@@ -14,7 +14,7 @@ from firstpage.evaluation.dcglearn.active import STRATEGIES, choose
 from firstpage.evaluation.dcglearn.advisor import (
     MIN_PAIRS,
     MIN_QUERIES,
-    Advice,
+    LearningCurve,
     _fit_power_law,
     advice,
 )
@@ -164,7 +164,7 @@ def test_no_advice_below_the_minimum_number_of_pairs(count):
     ],
 )
 def test_verdict_needs_the_whole_interval(interval, verdict, message):
-    result = Advice(300, 0.8, 1.0, 1.0, (), interval, 300)
+    result = LearningCurve(300, 0.8, 1.0, 1.0, (), interval, 300)
     assert (result.verdict, result.stop) == (verdict, verdict == "stop")
     assert message in str(result)
     assert f"95% interval {interval[0]:+.3f} to {interval[1]:+.3f}" in str(result)
@@ -196,7 +196,7 @@ def test_advice_rarely_stops_too_early():
 
 
 def test_pairs_needed_follow_from_the_power_law():
-    result = Advice(100, 0.99, 2.0, 1.0, ())
+    result = LearningCurve(100, 0.99, 2.0, 1.0, ())
     assert result.accuracy() == pytest.approx(0.97)
     assert result.pairs_needed(0.98) == 200
     assert result.pairs_needed(0.995) is None

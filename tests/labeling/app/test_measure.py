@@ -52,6 +52,21 @@ def current_measure(site: Site, slug: str = "books") -> ProjectMeasure:
         return learned_measure(tx, project)
 
 
+def test_reasons_are_not_in_words_of_python(site: Site) -> None:
+    """The error advises on a parameter of Python, which pages and the API do not have."""
+    lists_project(site, [QueryRecord("q", "query", "", (
+        list_document("a", [1, 0]), list_document("b", [500, 0]),
+    ))])  # fmt: skip
+    client = site.client("ada")
+    client.answer(client.state(site.task("books", "ada", 0)), 1)
+    lena = site.client("lena")
+    reason = lena.get(f"{API}/measure").json()["reason"]
+    assert reason.endswith("and there may be at most 100.")
+    page = lena.get("/p/books/measure").text
+    assert "there may be at most 100." in page
+    assert "grades=" not in page
+
+
 def judged_project(
     site: Site, count: int = 40, assessors: tuple[str, ...] = ("ada",), **options: Any
 ) -> None:

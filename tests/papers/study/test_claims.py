@@ -34,6 +34,19 @@ def test_constant_values_need_no_test() -> None:
     assert claims.greater("x", same, same).verdict == "inconclusive"
 
 
+def test_identical_runs_have_no_p_value() -> None:
+    same = np.full(3, 0.5)
+    for claim in (
+        claims.greater("x", same + 0.1, same),
+        claims.greater("x", same, same),
+        claims.equivalent("x", same, same, 0.1),
+        claims.at_least("x", same, 0.4),
+        claims.below("x", same, 0.6),
+        claims.no_greater("x", same, same, 0.1),
+    ):
+        assert claim.evidence.endswith("; all runs agree")
+
+
 def test_single_run_is_inconclusive() -> None:
     claim = claims.greater("x", np.array([0.9]), np.array([0.1]))
     assert claim.verdict == "inconclusive"

@@ -28,6 +28,7 @@ from firstpage.evaluation.measures.significance import (
     difference_interval,
     effect_size,
     mean_of,
+    p_phrase,
     p_value,
     paired_differences,
     randomized_tukey,
@@ -458,7 +459,8 @@ class Comparison(Tabular):
             means = "  ".join(f"{text} {e.mean_text(text)}" for text in self.texts)
             lines.append(f"{e.name:<{width}}  {means}")
         lines += [
-            f"{d.measure}: {d.system} - {d.against} = {d.difference:+.4f}, p = {d.p_corrected:.4f}"
+            f"{d.measure}: {d.system} - {d.against} = {d.difference:+.4f}, "
+            + p_phrase(d.p_corrected)
             for d in self.differences[:MAX_PRINTED]
         ]
         if len(self.differences) > MAX_PRINTED:

@@ -17,7 +17,7 @@ from firstpage.evaluation.measures.query_segments import (
     segment_columns,
     segments_of,
 )
-from firstpage.evaluation.measures.significance import adjust_p_values, paired_differences
+from firstpage.evaluation.measures.significance import adjust_p_values, format_p, paired_differences
 
 MIN_QUERIES = 2  # in a segment that is tested
 INTERACTION_ROUNDS = 9_999
@@ -189,7 +189,7 @@ class Segments(Tabular):
         rows = [
             [
                 d.measure, segment, d.system, d.against, f"{d.difference:+.4f}",
-                f"[{d.low:+.4f}, {d.high:+.4f}]", f"{d.p:.4f}", f"{d.p_corrected:.4f}",
+                f"[{d.low:+.4f}, {d.high:+.4f}]", format_p(d.p), format_p(d.p_corrected),
             ]
             for segment, d in pairs
         ]  # fmt: skip
@@ -210,8 +210,8 @@ class Segments(Tabular):
         head = ["measure", "system", "against", "largest in", "smallest in", "p", "p corrected"]
         rows = [
             [
-                i.measure, i.system, i.against, i.largest, i.smallest, f"{i.p:.4f}",
-                f"{i.p_corrected:.4f}",
+                i.measure, i.system, i.against, i.largest, i.smallest, format_p(i.p),
+                format_p(i.p_corrected),
             ]
             for i in self.interactions
         ]  # fmt: skip

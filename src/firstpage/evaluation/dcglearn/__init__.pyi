@@ -7,8 +7,8 @@ from firstpage.data.preferences.utility import read_utility as read_utility
 from firstpage.evaluation.dcglearn.active import Strategy as Strategy
 from firstpage.evaluation.dcglearn.active import choose as choose
 from firstpage.evaluation.dcglearn.advisor import MIN_ADAPTIVE_PAIRS as MIN_ADAPTIVE_PAIRS
-from firstpage.evaluation.dcglearn.advisor import Advice as Advice
 from firstpage.evaluation.dcglearn.advisor import DCGComparison as DCGComparison
+from firstpage.evaluation.dcglearn.advisor import LearningCurve as LearningCurve
 from firstpage.evaluation.dcglearn.advisor import advice as advice
 from firstpage.evaluation.dcglearn.advisor import compare_with_dcg as compare_with_dcg
 from firstpage.evaluation.dcglearn.certificates.verdicts import Certificate as Certificate
@@ -59,7 +59,7 @@ from firstpage.evaluation.dcglearn.weights import weight_cone as weight_cone
 
 # The names for users; the others are for other packages of Firstpage.
 __all__ = [
-    "Advice",
+    "LearningCurve",
     "Coherence",
     "DCGLearn",
     "Intervals",

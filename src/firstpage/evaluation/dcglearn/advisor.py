@@ -182,8 +182,8 @@ VERDICT_TEXTS: dict[AdviceVerdict, str] = {
 
 
 @dataclass(frozen=True)
-class Advice:
-    """Whether more judgments would improve a learned measure.
+class LearningCurve:
+    """The learning curve of a measure, and whether more judgments would improve it.
 
     The accuracy after n pairs is modeled as ``ceiling - amplitude * n**-exponent``.  Numbers are
     NaN below 100 pairs or 20 queries.  ``str()`` gives a sentence for the user.
@@ -216,7 +216,7 @@ class Advice:
     Examples
     --------
     >>> import firstpage as fp
-    >>> advice = fp.dcglearn.Advice(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
+    >>> advice = fp.dcglearn.LearningCurve(300, 0.9, 1.0, 1.0, (), (0.0002, 0.0015), 60)
     >>> advice.verdict
     'stop'
     >>> round(advice.accuracy(additional_pairs=100), 4)
@@ -329,7 +329,7 @@ class Advice:
         }  # fmt: skip
 
 
-def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
+def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> LearningCurve:
     """Estimate whether more judgments would improve a learned measure.
 
     Measures are learned from 20 % to 100 % of the training pairs of each fold and tested on the
@@ -346,7 +346,7 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
 
     Returns
     -------
-    Advice
+    LearningCurve
         The fitted learning curve, the expected gain of 100 more pairs, and a verdict.
 
     Examples
@@ -360,7 +360,7 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     count = len(learner.pairs_)
     _, group = np.unique(learner.groups_, return_inverse=True)
     queries = int(group.max(initial=-1)) + 1
-    unknown = Advice(count, math.nan, math.nan, math.nan, (), queries=queries)
+    unknown = LearningCurve(count, math.nan, math.nan, math.nan, (), queries=queries)
     if count < MIN_PAIRS or queries < MIN_QUERIES:
         return unknown
     correct, total = np.zeros((2, len(FRACTIONS), queries))
@@ -391,7 +391,7 @@ def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> Advice:
     )
     interval = bootstrap(gains, queries, ROUNDS, learner.seed)
     curve = tuple((round(float(m)), float(a)) for m, a in zip(mean_sizes, observed[0], strict=True))
-    return Advice(count, ceiling, amplitude, exponent, curve, interval, queries)
+    return LearningCurve(count, ceiling, amplitude, exponent, curve, interval, queries)
 
 
 def _learning_curve(

@@ -53,6 +53,8 @@ from firstpage.evaluation.measures.sharded import StoredShard as StoredShard
 from firstpage.evaluation.measures.sharded import open_shards as open_shards
 from firstpage.evaluation.measures.sharded import predict_shards as predict_shards
 from firstpage.evaluation.measures.significance import adjust_p_values as adjust_p_values
+from firstpage.evaluation.measures.significance import format_p as format_p
+from firstpage.evaluation.measures.significance import p_phrase as p_phrase
 from firstpage.evaluation.measures.significance import randomization as randomization
 from firstpage.evaluation.measures.significance import t_tails as t_tails
 from firstpage.evaluation.measures.sources import expand_patterns as expand_patterns

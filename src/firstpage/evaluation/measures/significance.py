@@ -203,6 +203,16 @@ def p_value(
     return randomization(weighted, rounds, seed)
 
 
+def format_p(p: float) -> str:
+    """Return a p-value as a cell of a table: ``0.0341``, ``<.0001``."""
+    return "<.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def p_phrase(p: float) -> str:
+    """Return a p-value as a part of a sentence: ``p = 0.0341``, ``p < .0001``."""
+    return "p < .0001" if p < 0.0001 else f"p = {p:.4f}"
+
+
 def randomized_tukey(values: Floats, rounds: int = 20_000, seed: int = 0) -> Floats:
     """Return the p-values of all pairs of systems by the randomized Tukey HSD test.
 

@@ -19,6 +19,7 @@ from firstpage.evaluation.measures.significance import (
     Correction,
     adjust_p_values,
     count_varying,
+    format_p,
 )
 from firstpage.evaluation.measures.sources import is_path, named_systems, read_truth
 from firstpage.evaluation.planning.prediction_powered import (
@@ -195,7 +196,7 @@ def _cells(estimate: Estimate) -> list[str]:
     return [
         _name(estimate), estimate.measure, f"{estimate.value:{sign}.4f}",
         f"[{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]",
-        "" if estimate.p_corrected is None else f"{estimate.p_corrected:.4f}",
+        "" if estimate.p_corrected is None else format_p(estimate.p_corrected),
         f"{estimate.human:{sign}.4f} [{estimate.human_low:{sign}.4f}, "
         f"{estimate.human_high:{sign}.4f}]",
         f"{estimate.machine:{sign}.4f}", f"{estimate.machine_weight:.2f}",

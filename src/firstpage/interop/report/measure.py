@@ -10,6 +10,7 @@ import numpy as np
 from firstpage.core import Floats, Table, curves
 from firstpage.data.preferences import NAMED_GAINS, Utility
 from firstpage.evaluation.dcglearn import Intervals
+from firstpage.evaluation.measures import p_phrase
 from firstpage.interop.report.html_page import figure, page, paragraph
 
 MAX_SHOWN = 3.0  # larger discounts occur where the first one, which is 1, is poorly determined
@@ -234,10 +235,10 @@ def _facts(utility: Utility) -> list[str]:
         )
     if "rank_one_fraction" in about:
         test = about.get("position_test")
-        p = (
-            f"; test that gains do not depend on the position: p = {test['p']:.2f}" if test else ""
-        )  # fmt: skip
-        facts.append(f"rank-one fraction {about['rank_one_fraction']:.4f}{p}")
+        fact = f"rank-one fraction {about['rank_one_fraction']:.4f}"
+        if test:
+            fact += f"; test that gains do not depend on the position: {p_phrase(test['p'])}"
+        facts.append(fact)
     if about.get("relative_discounts"):
         facts.append(
             "both lists of every pair have the same grades, so discounts are determined only "

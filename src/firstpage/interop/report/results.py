@@ -24,6 +24,7 @@ from firstpage.evaluation.measures import (
     bounds_table,
     distributions,
     effective_queries,
+    format_p,
     means_of_measures,
     means_of_systems,
     segment_means_table,
@@ -267,17 +268,13 @@ def differences_table(comparison: Comparison) -> Table:
         [
             d.measure, d.system, d.against, f"{d.difference:+.4f}",
             f"[{d.low:+.4f}, {d.high:+.4f}]",
-            _p(d.p), _p(d.p_corrected), _p(d.p_tukey), f"{d.effect:+.2f}",
+            format_p(d.p), format_p(d.p_corrected), format_p(d.p_tukey), f"{d.effect:+.2f}",
             f"{d.wins}/{d.ties}/{d.losses}",
         ]
         for d in comparison.differences
     ]  # fmt: skip
     bold = frozenset((r, 6) for r, d in enumerate(comparison.differences) if d.p_corrected < 0.05)
     return Table(head, rows, left_aligned=3, bold=bold, bold_legend=SIGNIFICANT, bold_mark="†")
-
-
-def _p(value: float) -> str:
-    return "<.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def queries_table(comparison: Comparison, text: str) -> Table:

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy.exc import IntegrityError
 
 from firstpage import __version__
-from firstpage.core import FirstpageError
+from firstpage.core import FirstpageError, plain_text
 from firstpage.labeling.app import frames, pages
 from firstpage.labeling.app.analysis.analyst import Analyst
 from firstpage.labeling.app.analysis.choosing import choose_pair
@@ -125,7 +125,7 @@ def _error_response(request: Request, error: Exception) -> JSONResponse:
     """Return a user error in one line; a repeated answer is not an error."""
     if isinstance(error, RepeatedRequest):
         return JSONResponse(jsonable_encoder(error.state))
-    detail = " ".join(str(error).split())
+    detail = plain_text(error)
     if isinstance(error, Conflict):
         return JSONResponse({"detail": detail, "state": jsonable_encoder(error.state)}, 409)
     return JSONResponse({"detail": detail}, status_of(error), headers_of(error))

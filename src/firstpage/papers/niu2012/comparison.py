@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Floats
+from firstpage.evaluation.measures import p_phrase
 from firstpage.papers.niu2012 import learned, printed
 from firstpage.papers.niu2012.learned import (
     ALL_BETAS,
@@ -515,7 +516,7 @@ def _same_order(values: ComparisonValues, measure: str, weak: str) -> Claim:
         f"{m} {values.mean(m, measure):.4f}"
         for m in sorted(models, key=lambda m: -values.mean(m, measure))
     )
-    evidence = f"tau {tau.statistic:.2f}, p = {tau.pvalue:.2f}: {ranking}"
+    evidence = f"tau {tau.statistic:.2f}, {p_phrase(tau.pvalue)}: {ranking}"
     text = f"rankers are in about the order printed for {data} ({measure}; boosted: {weak})"
     return Claim(text, verdict, evidence)
 

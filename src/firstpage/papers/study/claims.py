@@ -1,11 +1,12 @@
 """Verdicts on claims, from the values of several runs or of many queries.
 
 A claim holds if a one-sided t test is significant at the level .05; it does not hold if the test
-of the opposite is; otherwise the verdict is inconclusive.
+of the opposite is; otherwise the verdict is inconclusive.  Runs that are identical need no test.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,29 +25,23 @@ def greater(
 ) -> Claim:
     """Return the claim that `higher` exceeds `lower` by more than `margin` (paired test)."""
     higher, lower = _common_runs(higher, lower)
-    p_value = _p_value(higher - lower - margin)
-    evidence = (
-        f"{_format(higher.mean())} against {_format(lower.mean())}{detail}{_significance(p_value)}"
-    )
-    return Claim(text, _verdict(p_value), evidence, **source)
+    verdict, significance = _test(higher - lower - margin)
+    evidence = f"{_format(higher.mean())} against {_format(lower.mean())}{detail}{significance}"
+    return Claim(text, verdict, evidence, **source)
 
 
 def at_least(text: str, values: Floats, threshold: float, detail: str = "", **source: Any) -> Claim:
     """Return the claim that the mean is at least `threshold`."""
-    p_value = _p_value(values - threshold)
-    evidence = (
-        f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{_significance(p_value)}"
-    )
-    return Claim(text, _verdict(p_value), evidence, **source)
+    verdict, significance = _test(values - threshold)
+    evidence = f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{significance}"
+    return Claim(text, verdict, evidence, **source)
 
 
 def below(text: str, values: Floats, threshold: float, detail: str = "", **source: Any) -> Claim:
     """Return the claim that the mean is less than `threshold`."""
-    p_value = _p_value(threshold - values)
-    evidence = (
-        f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{_significance(p_value)}"
-    )
-    return Claim(text, _verdict(p_value), evidence, **source)
+    verdict, significance = _test(threshold - values)
+    evidence = f"{_mean_with_error(values)}{detail}, threshold {threshold:g}{significance}"
+    return Claim(text, verdict, evidence, **source)
 
 
 def within(
@@ -63,12 +58,12 @@ def no_greater(
 ) -> Claim:
     """Return the claim that `later` does not exceed `earlier` by `tolerance` or more."""
     later, earlier = _common_runs(later, earlier)
-    p_value = _p_value(tolerance - (later - earlier))
+    verdict, significance = _test(tolerance - (later - earlier))
     evidence = (
         f"{_format(later.mean())} against {_format(earlier.mean())}{detail}, required less than "
-        f"{tolerance:g} more{_significance(p_value)}"
+        f"{tolerance:g} more{significance}"
     )
-    return Claim(text, _verdict(p_value), evidence, **source)
+    return Claim(text, verdict, evidence, **source)
 
 
 def equivalent(
@@ -76,13 +71,13 @@ def equivalent(
 ) -> Claim:
     """Return the claim that two means differ by less than `margin` (two one-sided tests)."""
     first, second = _common_runs(first, second)
-    p_value = max(_p_value(margin - (first - second)), _p_value(margin + (first - second)))
+    verdict, significance = _test(margin - (first - second), margin + (first - second))
     difference = float((first - second).mean())
     evidence = (
         f"{_format(first.mean())} against {_format(second.mean())}{detail}, difference "
-        f"{difference:+.4f}, required less than {margin:g}{_significance(p_value)}"
+        f"{difference:+.4f}, required less than {margin:g}{significance}"
     )
-    return Claim(text, _verdict(p_value), evidence, **source)
+    return Claim(text, verdict, evidence, **source)
 
 
 def reaches(text: str, value: float, threshold: float, tolerance: float, **source: Any) -> Claim:
@@ -117,15 +112,27 @@ def _common_runs(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     return first[:n], second[:n]
 
 
+def _test(*differences: Floats) -> tuple[ClaimVerdict, str]:
+    """Return whether all means are above 0, and the significance as the end of a sentence."""
+    p_value = max(_p_value(each) for each in differences)
+    identical = all(len(each) > 1 and _standard_error(each) <= ROUNDING_EPS for each in differences)
+    text = "; all runs agree" if identical else _significance(p_value)
+    return _verdict(p_value), text
+
+
 def _p_value(differences: Floats) -> float:
     """Return the p-value of a one-sided t test of a mean above 0; NaN for a single value."""
     n, mean = len(differences), float(differences.mean())
     if n < 2:
         return float("nan")
-    error = float(differences.std(ddof=1)) / np.sqrt(n)
+    error = _standard_error(differences)
     if error <= ROUNDING_EPS:
         return 0.5 if abs(mean) <= ROUNDING_EPS else float(mean < 0)
     return t_tails(mean / error, n - 1)[1]
+
+
+def _standard_error(values: Floats) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def _verdict(p_value: float) -> ClaimVerdict:
@@ -145,7 +152,7 @@ def _significance(p_value: float) -> str:
 def _mean_with_error(values: Floats) -> str:
     if len(values) < 2:
         return _format(values.mean())
-    return f"{_format(values.mean())} ± {_format(values.std(ddof=1) / np.sqrt(len(values)))}"
+    return f"{_format(values.mean())} ± {_format(_standard_error(values))}"
 
 
 def _format(value: float) -> str:

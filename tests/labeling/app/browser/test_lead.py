@@ -267,3 +267,27 @@ def _present(live: Live) -> list[int]:
         project = projects.by_slug(tx, "books")
         assert project is not None
         return assigning.present_assessors(tx, project)
+
+
+def test_a_long_upload_is_sent_once(live: Live, tmp_path: Path) -> None:
+    """A browser may upload for minutes, and a second click then would import the files twice."""
+    live.project(assessors=())
+    page = live.open("/p/books/data", login="lena")
+    page.clock.install()
+    rows = tmp_path / "documents.jsonl"
+    rows.write_text('{"query": "q1", "document": "d1", "text": "one"}\n')
+    page.get_by_label("Documents", exact=True).set_input_files(rows)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/p/books/import", hold)
+    page.evaluate(INTO_A_FRAME.replace("/people/invite", "/import"))
+    button = page.get_by_role("button", name="Import", exact=True)
+    button.click()
+    page.clock.fast_forward(60_000)
+    expect(page.get_by_role("status").filter(has_text="reload the page")).to_be_visible()
+    button.click()
+    page.clock.fast_forward(1000)
+    assert len(held) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from firstpage.core import DataError
+from firstpage.core import DataError, plain_text
 from firstpage.labeling.app.analysis.records import TaskJudgments, records, task_judgments
 from firstpage.labeling.app.store import projects, texts
 from firstpage.labeling.app.store.connect import Tx
@@ -56,7 +56,7 @@ def machine_report(tx: Tx, project: Project, margin: float) -> dict[str, Any]:
     try:
         calibrations = project_calibration(tx, project, margin)
     except DataError as error:
-        return {"machines": [], "reason": str(error)}
+        return {"machines": [], "reason": plain_text(error)}
     names = {row["login"]: row["name"] or row["login"] for row in projects.members(tx, project)}
     rows = texts.of_project(tx, project.id)
     query_names = {row["key"]: row["text"] or row["key"] for row in rows}

@@ -14,15 +14,15 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import RowMapping, and_, func, select
 
-from firstpage.core import DataError
+from firstpage.core import DataError, plain_text
 from firstpage.data.preferences import Preferences, Utility
 from firstpage.evaluation.dcglearn import (
     DEFAULT_C,
     MIN_ADAPTIVE_PAIRS,
-    Advice,
     DCGComparison,
     DCGLearn,
     Intervals,
+    LearningCurve,
     advice,
     compare_with_dcg,
     intervals,
@@ -257,7 +257,7 @@ class ProjectMeasure:
         return None if self.learner is None else compare_with_dcg(self.learner)
 
     @cached_property
-    def advice(self) -> Advice | None:
+    def advice(self) -> LearningCurve | None:
         """Whether more judgments would improve the measure."""
         return None if self.learner is None else advice(self.learner, repeats=1)
 
@@ -310,7 +310,7 @@ def learn(judgments: list[ListJudgment], lists: Lists) -> ProjectMeasure:
         learner.notes_.extend(truncation_notes(data, ranks))
         learner.notes_.extend(unjudged_notes(data, ranks, learner.unjudged))
     except DataError as error:
-        return ProjectMeasure(len(judgments), str(error))
+        return ProjectMeasure(len(judgments), plain_text(error))
     return ProjectMeasure(len(judgments), None, learner)
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from firstpage.core import DataError, FirstpageError
+from firstpage.core import DataError, FirstpageError, plain_text
 from firstpage.core.http import CachedStaticFiles
 from firstpage.labeling.app.admission import AdmissionRoute
 from firstpage.labeling.app.security import (
@@ -204,7 +204,8 @@ class PageRoute(AdmissionRoute):
                     error_page, request, error.status_code, str(error.detail)
                 )
             except FirstpageError as error:
-                page = await run_in_threadpool(error_page, request, status_of(error), str(error))
+                text = plain_text(error)
+                page = await run_in_threadpool(error_page, request, status_of(error), text)
                 page.headers.update(headers_of(error))
                 return page
 
@@ -232,5 +233,5 @@ def _login_path(request: Request) -> str:
 
 def sentence(error: object) -> str:
     """Return an error as a sentence for a page."""
-    text = " ".join(str(error).split())
+    text = plain_text(error)
     return text[:1].upper() + text[1:]

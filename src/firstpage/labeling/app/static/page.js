@@ -29,19 +29,21 @@ function confirmFirst(form, button, event) {
   dialog.showModal();
 }
 
-const RESEND_AFTER = 10_000; // milliseconds; by then the browser may have given up
+const RESEND_AFTER = 10_000; // milliseconds; by then the browser may have given up, unless it uploads
 const PATIENCE = 500; // milliseconds before the page says that it waits
 
-/** Sends a form once: a second click does nothing while the first is answered, and the page says so. */
+/** Sends a form once: a second click does nothing while the first is answered, and the page says so.
+ * An upload may take any time, so it is sent again only after the page was left or reloaded. */
 function sendOnce(form, button, event) {
   if (form.dataset.sent) return event.preventDefault();
   form.dataset.sent = "yes";
-  setTimeout(() => delete form.dataset.sent, RESEND_AFTER);
+  const uploads = [...form.querySelectorAll("input[type='file']")].some((field) => field.files.length);
+  if (!uploads) setTimeout(() => delete form.dataset.sent, RESEND_AFTER);
   const note = document.createElement("p");
   note.className = "soft waiting";
   note.setAttribute("role", "status");
   (button?.closest(".row") ?? button ?? form.lastElementChild).after(note);
-  setTimeout(() => { note.textContent = "Please wait…"; }, PATIENCE);
+  setTimeout(() => { note.textContent = uploads ? "Please wait. To cancel, reload the page." : "Please wait…"; }, PATIENCE);
 }
 
 /** After going back, every form can be sent again. */

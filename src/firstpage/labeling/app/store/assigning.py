@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import delete, func, select
 
-from firstpage.core import DataError
+from firstpage.core import DataError, plain_text
 from firstpage.labeling.app.store import audit, projects, tasks, texts, webhooks
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import Person
@@ -97,7 +97,7 @@ def overview(tx: Tx, project: Project) -> AssignmentOverview:
     try:
         return AssignmentOverview(current, plan(tx, project))
     except DataError as error:
-        return AssignmentOverview(current, None, str(error))
+        return AssignmentOverview(current, None, plain_text(error))
 
 
 def current_plan(tx: Tx, project: Project) -> AssignmentPlan:
