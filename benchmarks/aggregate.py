@@ -62,14 +62,23 @@ def supervised_kemeny() -> None:
     runs = [make_run(row, f"r{a}") for a, row in enumerate(scores)]
     rows = [
         ["all, from the scores of 5 rankers to scores", cpu_seconds(aggregate_all), "200 ms"],
-        ["  of that, ballots (sorting 6 x 100,000 scores)",
-         cpu_seconds(lambda: fp.aggregation.Ballots.from_scores(scores, offsets, base)), ""],
+        [
+            "  of that, ballots (sorting 6 x 100,000 scores)",
+            cpu_seconds(lambda: fp.aggregation.Ballots.from_scores(scores, offsets, base)),
+            "",
+        ],
         ["  of that, votes and quick sort", cpu_seconds(lambda: skr.order(ballots, weights)), ""],
-        ["Kemeny cost and lower bound, on request",
-         cpu_seconds(lambda: fp.aggregation.aggregate(ballots, weights=weights).report), ""],
-        ["all, from 5 runs joined by document id",
-         cpu_seconds(lambda: fp.aggregation.aggregate(runs, weights=weights).scores), ""],
-    ]  # fmt: skip
+        [
+            "Kemeny cost and lower bound, on request",
+            cpu_seconds(lambda: fp.aggregation.aggregate(ballots, weights=weights).report),
+            "",
+        ],
+        [
+            "all, from 5 runs joined by document id",
+            cpu_seconds(lambda: fp.aggregation.aggregate(runs, weights=weights).scores),
+            "",
+        ],
+    ]
     show(
         "Supervised Kemeny, 1,000 queries x 100 candidates x 5 rankers",
         ["step", "CPU", "target"],

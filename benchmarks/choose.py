@@ -58,9 +58,14 @@ def main() -> None:
     for n in (33, 50, 200, 500, 1000, 3000, 10_000):
         times = 1000 * np.array(question_times(n))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        rows.append([
-            f"{n:,}", f"{np.median(times):.1f} ms", f"{times.max():.1f} ms", f"{memory:.0f} MB",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{n:,}",
+                f"{np.median(times):.1f} ms",
+                f"{times.max():.1f} ms",
+                f"{memory:.0f} MB",
+            ]
+        )
     show(
         "CPU time to choose the next question, adaptive strategy",
         ["documents", "median", "maximum", "memory of the process"],

@@ -133,15 +133,27 @@ def growth(counts: list[int]) -> None:
         solve_with_firstpage(encode(judged, K, L), 1.0)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        rows.append([
-            f"{count:,}", seconds(wall), seconds(cpu), f"{1e9 * cpu / count:.0f} ns",
-            str(optimum.iterations), f"{peak / count:.0f} bytes", f"{size / count:.0f} bytes",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{count:,}",
+                seconds(wall),
+                seconds(cpu),
+                f"{1e9 * cpu / count:.0f} ns",
+                str(optimum.iterations),
+                f"{peak / count:.0f} bytes",
+                f"{size / count:.0f} bytes",
+            ]
+        )
         del judged, pairs
     head = [
-        "pairs", "wall", "CPU", "CPU per pair", "Newton steps", "memory per pair",
+        "pairs",
+        "wall",
+        "CPU",
+        "CPU per pair",
+        "Newton steps",
+        "memory per pair",
         "of that, the pair itself",
-    ]  # fmt: skip
+    ]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     show("Growth, C = 1", head, rows, f"peak memory of the process: {peak:.1f} GB")
 

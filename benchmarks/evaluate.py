@@ -254,8 +254,11 @@ def start_up(folder: Path) -> None:
             start = time.perf_counter()
             subprocess.run(
                 [*command, "--scores", f"{name}.scores"],
-                cwd=folder, env=env, check=True, capture_output=True,
-            )  # fmt: skip
+                cwd=folder,
+                env=env,
+                check=True,
+                capture_output=True,
+            )
             times.append(time.perf_counter() - start)
         rows.append([title, seconds(sorted(times)[len(times) // 2]), target])
     show("`firstpage evaluate` as a process, wall-clock time", ["run", "time", "target"], rows)

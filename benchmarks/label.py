@@ -229,11 +229,15 @@ def client() -> None:
     asyncio.run(load.run())
     json.dump(
         {
-            "answers": load.answers, "opens": load.opens, "errors": load.errors,
-            "acknowledged": load.acknowledged, "cpu": load.cpu, "arrivals": load.arrivals,
+            "answers": load.answers,
+            "opens": load.opens,
+            "errors": load.errors,
+            "acknowledged": load.acknowledged,
+            "cpu": load.cpu,
+            "arrivals": load.arrivals,
         },
         sys.stdout,
-    )  # fmt: skip
+    )
 
 
 def cpu_seconds(process: int) -> float:
@@ -260,9 +264,14 @@ def database_process(where: str) -> int | None:
 
 
 def measure(
-    where: str, assessors: int, minutes: float, strategy: str, workers: int, documents: int,
+    where: str,
+    assessors: int,
+    minutes: float,
+    strategy: str,
+    workers: int,
+    documents: int,
     arrivals: int,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the results of one run on one database."""
     from tests.labeling.app.load import Server, Tally, prepare, verify_store
 
@@ -277,16 +286,20 @@ def measure(
         warmup = clients[0].client(server.address)
         warmup.get(f"/api/v1/tasks/{clients[0].tasks[0]}")  # loads the strategy
         settings = {
-            "seconds": minutes * 60, "port": server.port,
+            "seconds": minutes * 60,
+            "port": server.port,
             "workers": [asdict(c) for c in clients[:assessors]],
             "arriving": [asdict(c) for c in clients[assessors:]],
-        }  # fmt: skip
+        }
         processes = {"server": server.process.pid, "database": database_process(where)}
         before = {name: cpu_seconds(pid) for name, pid in processes.items() if pid is not None}
         completed = subprocess.run(
-            [sys.executable, __file__, "--client"], input=json.dumps(settings).encode(),
-            stdout=subprocess.PIPE, check=True, timeout=minutes * 60 + 120,
-        )  # fmt: skip
+            [sys.executable, __file__, "--client"],
+            input=json.dumps(settings).encode(),
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=minutes * 60 + 120,
+        )
         cpu = {name: cpu_seconds(processes[name]) - start for name, start in before.items()}
     finally:
         server.stop()
@@ -324,10 +337,16 @@ def table_row(kind: str, results: dict[str, Any]) -> list[str]:
     load = sum(cpu.values()) / results["seconds"] / (os.cpu_count() or 1)
     latencies = [quantile(results, fraction) for fraction in (0.5, 0.95, 0.99, 1)]
     return [
-        kind, str(count), f"{rate:.1f}", *map(seconds, latencies),
-        *(seconds(cpu[name] / count) if name in cpu else "" for name in CPU_OF), f"{load:.2f}",
-        str(len(results["errors"])), str(results["kept"]), str(len(results["problems"])),
-    ]  # fmt: skip
+        kind,
+        str(count),
+        f"{rate:.1f}",
+        *map(seconds, latencies),
+        *(seconds(cpu[name] / count) if name in cpu else "" for name in CPU_OF),
+        f"{load:.2f}",
+        str(len(results["errors"])),
+        str(results["kept"]),
+        str(len(results["problems"])),
+    ]
 
 
 def arrivals_row(kind: str, arrivals: list[list[float]]) -> list[str]:
@@ -376,9 +395,14 @@ def main() -> None:
                 print("PostgreSQL is not installed, and not measured.")
                 continue
             results = measure(
-                where, options.assessors, options.minutes, strategy, options.workers,
-                options.documents, options.arrivals,
-            )  # fmt: skip
+                where,
+                options.assessors,
+                options.minutes,
+                strategy,
+                options.workers,
+                options.documents,
+                options.arrivals,
+            )
         rows.append(table_row(kind, results))
         if options.arrivals:
             arrived.append(arrivals_row(kind, results["arrivals"]))

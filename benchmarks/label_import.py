@@ -82,9 +82,11 @@ def measure(where: str, documents: int, characters: int) -> list[list[str]]:
         time.sleep(SECONDS_ALONE)
         import_start = time.perf_counter()
         with httpx.Client(
-            base_url=server.address, cookies={COOKIE: token}, timeout=300,
+            base_url=server.address,
+            cookies={COOKIE: token},
+            timeout=300,
             headers={"X-CSRF-Token": login.csrf},
-        ) as client:  # fmt: skip
+        ) as client:
             files = {"documents": ("documents.jsonl", upload)}
             client.post("/api/v1/projects/import/import", files=files).raise_for_status()
         import_end = time.perf_counter()

@@ -110,9 +110,13 @@ def coverage(folder: Path, _: int | None) -> dict[str, list[list[str]]]:
 
 
 def one_budget(
-    rng: np.random.Generator, human: np.ndarray, machine: np.ndarray, size: int, count: int,
+    rng: np.random.Generator,
+    human: np.ndarray,
+    machine: np.ndarray,
+    size: int,
+    count: int,
     target: str,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return coverage and mean width of each kind of interval, with `count` queries judged."""
     hits, widths = np.zeros(4), np.zeros(4)
     truth = human.mean()
@@ -255,9 +259,13 @@ def agreement_of(topic: Topic, machine: str) -> float:
 
 
 def mean_curve(
-    topics: list[Topic], machine: str, policy: str, price: float, accuracy: float,
+    topics: list[Topic],
+    machine: str,
+    policy: str,
+    price: float,
+    accuracy: float,
     costs: tuple[int, ...],
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """Return the mean recall at each cost: the last value that the cost allows."""
     totals = np.zeros(len(costs))
     for topic in topics:

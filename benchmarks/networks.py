@@ -62,8 +62,15 @@ def main() -> None:
                 scores.append(ranker.score(test))
                 epochs.append(ranker.best_iteration_ or ranker.n_iter_)
         params = np.size(ranker.params_)
-        rows.append([name, f"{params:,}", f"{np.mean(scores):.4f}", f"{np.median(epochs):.0f}",
-                     f"{np.median(seconds):.1f}"])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{params:,}",
+                f"{np.mean(scores):.4f}",
+                f"{np.median(epochs):.0f}",
+                f"{np.median(seconds):.1f}",
+            ]
+        )
         print(rows[-1], flush=True)
     show(
         f"{args.ranker} on {args.data.name}",

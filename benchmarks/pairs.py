@@ -48,15 +48,21 @@ def text_features(text: str, frequency: dict[str, int], documents: int) -> list[
     count, letters = max(1, len(words)), max(1, sum(c.isalpha() for c in text))
     rarity = [np.log(documents / frequency[w]) for w in words] or [0.0]
     return [
-        np.log1p(len(words)), np.log1p(sentences), len(words) / sentences,
-        sum(map(len, words)) / count, len(set(words)) / count,
+        np.log1p(len(words)),
+        np.log1p(sentences),
+        len(words) / sentences,
+        sum(map(len, words)) / count,
+        len(set(words)) / count,
         sum(len(w) > 7 for w in words) / count,
-        float(np.mean(rarity)), float(np.max(rarity)), sum(c.isupper() for c in text) / letters,
-        *(text.count(mark) / count for mark in ",!?\"'("), float("http" in text),
+        float(np.mean(rarity)),
+        float(np.max(rarity)),
+        sum(c.isupper() for c in text) / letters,
+        *(text.count(mark) / count for mark in ",!?\"'("),
+        float("http" in text),
         sum(w in ("i", "my", "me") for w in words) / count,
         sum(w in ("because", "therefore", "thus", "so", "since") for w in words) / count,
         sum(w in ("not", "no", "never", "n't") for w in words) / count,
-    ]  # fmt: skip
+    ]
 
 
 def read_texts(path: Path) -> fp.Dataset:
@@ -160,18 +166,34 @@ def main() -> None:
             mean = {m: np.mean([run[m] for run in runs], axis=0) for m in ("pairs", "order")}
             difference = mean["pairs"] - mean["order"]
             low, high = interval(difference)
-            rows.append([
-                name, f"{fraction:.0%}", str(count), f"{len(votes):,}",
-                f"{mean['pairs'].mean():.4f}",
-                f"{mean['order'].mean():.4f}", f"{difference.mean():+.4f}",
-                f"{low:+.4f} to {high:+.4f}",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    f"{fraction:.0%}",
+                    str(count),
+                    f"{len(votes):,}",
+                    f"{mean['pairs'].mean():.4f}",
+                    f"{mean['order'].mean():.4f}",
+                    f"{difference.mean():+.4f}",
+                    f"{low:+.4f} to {high:+.4f}",
+                ]
+            )
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
     show(
-        "Accuracy on the votes of the test topic", ["ranker", "pairs", "votes per pair", "votes",
-        "on pairs", "on the order", "difference", "95 % interval"], rows,
+        "Accuracy on the votes of the test topic",
+        [
+            "ranker",
+            "pairs",
+            "votes per pair",
+            "votes",
+            "on pairs",
+            "on the order",
+            "difference",
+            "95 % interval",
+        ],
+        rows,
         note="Mean over 16 topics; the interval is a bootstrap over topics.",
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -38,9 +38,12 @@ def compare_with_scikit_learn(path: Path, name: str) -> list[str]:
     assert np.array_equal(data.X, X.toarray().astype(np.float32), equal_nan=True)
     assert np.array_equal(data.y, y)
     return [
-        name, f"{size:.1f} MB", f"{size / ours:.0f} MB/s", f"{size / theirs:.1f} MB/s",
+        name,
+        f"{size:.1f} MB",
+        f"{size / ours:.0f} MB/s",
+        f"{size / theirs:.1f} MB/s",
         f"{theirs / ours:.1f}",
-    ]  # fmt: skip
+    ]
 
 
 def writing_against_scikit_learn(folder: Path) -> list[list[str]]:
@@ -64,10 +67,16 @@ def writing_against_scikit_learn(folder: Path) -> list[list[str]]:
         ]
         assert equal[0]
         rows.append(
-            [dtype, f"{1e9 * our_time / X.size:.0f} ns", f"{1e9 * their_time / X.size:.0f} ns",
-             f"{their_time / our_time:.1f}", f"{ours.stat().st_size / 1e6:.1f} MB",
-             f"{theirs.stat().st_size / 1e6:.1f} MB", "yes" if equal[1] else "no"]
-        )  # fmt: skip
+            [
+                dtype,
+                f"{1e9 * our_time / X.size:.0f} ns",
+                f"{1e9 * their_time / X.size:.0f} ns",
+                f"{their_time / our_time:.1f}",
+                f"{ours.stat().st_size / 1e6:.1f} MB",
+                f"{theirs.stat().st_size / 1e6:.1f} MB",
+                "yes" if equal[1] else "no",
+            ]
+        )
     return rows
 
 
@@ -91,8 +100,10 @@ def peak_memory(path: Path) -> tuple[float, float]:
         fp.write_letor(fp.Synthetic(queries=200, docs=40, features=20).dataset(), small)
         completed = subprocess.run(
             [sys.executable, "-c", script, str(path), str(small)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     peak, arrays = (float(v) / 1024 for v in completed.stdout.split())
     return peak, arrays
 
@@ -128,17 +139,34 @@ def main() -> None:
                 ]
             )
         peak, arrays = peak_memory(folder / "100x.txt")
-        show("Compared with scikit-learn's load_svmlight_file (same values after casting)",
-             ["file", "size", "Firstpage", "scikit-learn", "ratio"], rows)  # fmt: skip
-        show("Writing 10,000 x 46 normal values, against scikit-learn's dump_svmlight_file (CPU)",
-             ["", "firstpage, per value", "scikit-learn", "ratio", "size", "scikit-learn's size",
-              "scikit-learn's text reads back equal"],
-             writing_against_scikit_learn(folder))  # fmt: skip
-        show("Growth with the size of the file, and reopening from the cache",
-             ["", "size", "CPU to parse", "throughput", "CPU to reopen"], growth)  # fmt: skip
-        show("Peak of additional memory while reading the largest file",
-             ["arrays", "peak", "ratio"],
-             [[f"{arrays:.1f} MB", f"{peak:.1f} MB", f"{peak / arrays:.2f}"]])  # fmt: skip
+        show(
+            "Compared with scikit-learn's load_svmlight_file (same values after casting)",
+            ["file", "size", "Firstpage", "scikit-learn", "ratio"],
+            rows,
+        )
+        show(
+            "Writing 10,000 x 46 normal values, against scikit-learn's dump_svmlight_file (CPU)",
+            [
+                "",
+                "firstpage, per value",
+                "scikit-learn",
+                "ratio",
+                "size",
+                "scikit-learn's size",
+                "scikit-learn's text reads back equal",
+            ],
+            writing_against_scikit_learn(folder),
+        )
+        show(
+            "Growth with the size of the file, and reopening from the cache",
+            ["", "size", "CPU to parse", "throughput", "CPU to reopen"],
+            growth,
+        )
+        show(
+            "Peak of additional memory while reading the largest file",
+            ["arrays", "peak", "ratio"],
+            [[f"{arrays:.1f} MB", f"{peak:.1f} MB", f"{peak / arrays:.2f}"]],
+        )
 
 
 if __name__ == "__main__":

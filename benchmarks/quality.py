@@ -78,11 +78,19 @@ def catboost(**changes: object) -> Fit:
         return library.Pool(dense(data), data.y, group_id=groups)
 
     def fit(fold: Fold, seed: int) -> Predict:
-        model = library.CatBoost({
-            "loss_function": "YetiRank", "eval_metric": "NDCG:top=10;type=Exp",
-            "random_seed": seed, "iterations": MAX_TREES, "learning_rate": RATE,
-            "thread_count": THREADS, "verbose": False, "allow_writing_files": False, **changes,
-        })  # fmt: skip
+        model = library.CatBoost(
+            {
+                "loss_function": "YetiRank",
+                "eval_metric": "NDCG:top=10;type=Exp",
+                "random_seed": seed,
+                "iterations": MAX_TREES,
+                "learning_rate": RATE,
+                "thread_count": THREADS,
+                "verbose": False,
+                "allow_writing_files": False,
+                **changes,
+            }
+        )
         model.fit(pool(fold.train), eval_set=pool(fold.valid), early_stopping_rounds=PATIENCE)
         return lambda data: model.predict(pool(data))
 
@@ -125,9 +133,13 @@ def xgboost(**changes: object) -> Fit:
             "tree_method": "hist", "grow_policy": "lossguide", "max_depth": 0, **changes,
         }  # fmt: skip
         booster = library.train(
-            params, matrix(fold.train), MAX_TREES, evals=[(matrix(fold.valid), "valid")],
-            early_stopping_rounds=PATIENCE, verbose_eval=False,
-        )  # fmt: skip
+            params,
+            matrix(fold.train),
+            MAX_TREES,
+            evals=[(matrix(fold.valid), "valid")],
+            early_stopping_rounds=PATIENCE,
+            verbose_eval=False,
+        )
         best = (0, booster.best_iteration + 1)
         return lambda data: booster.predict(matrix(data), iteration_range=best)
 
@@ -266,8 +278,11 @@ def difference(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
     low, high = mean_intervals(by_query[None, :], 0)[0]
     p = p_value(by_query, "randomization", 100_000, 0)
     return {
-        "difference": float(by_query.mean()), "low": float(low), "high": float(high), "p": float(p)
-    }  # fmt: skip
+        "difference": float(by_query.mean()),
+        "low": float(low),
+        "high": float(high),
+        "p": float(p),
+    }
 
 
 def system_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list[dict]:
@@ -302,12 +317,14 @@ def change_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list
 def show_systems(records: list[dict], title: str) -> None:
     rows = [
         [
-            each["system"], f"{np.mean(each['by seed']):.4f}",
+            each["system"],
+            f"{np.mean(each['by seed']):.4f}",
             f"{min(each['by seed']):.4f} to {max(each['by seed']):.4f}",
-            *_texts(each), f"{each['cpu']:.2f}",
+            *_texts(each),
+            f"{each['cpu']:.2f}",
         ]
         for each in records
-    ]  # fmt: skip
+    ]
     show(
         title,
         ["system", "NDCG@10", "by seed", "first minus it", "95 % interval", "p", "CPU s"],
@@ -319,11 +336,15 @@ def show_systems(records: list[dict], title: str) -> None:
 def show_changes(records: list[dict], title: str) -> None:
     rows = [
         [
-            each["change"], each["of"], f"{each['before']:.4f}", f"{each['after']:.4f}",
-            *_texts(each), f"{each['cpu']:.1f}",
+            each["change"],
+            each["of"],
+            f"{each['before']:.4f}",
+            f"{each['after']:.4f}",
+            *_texts(each),
+            f"{each['cpu']:.1f}",
         ]
         for each in records
-    ]  # fmt: skip
+    ]
     show(
         title,
         ["change", "of", "before", "after", "difference", "95 % interval", "p", "CPU"],

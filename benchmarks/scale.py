@@ -80,11 +80,14 @@ def time_on_workers(shards: fp.Shards, workers: int, count: int) -> tuple[float,
 
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
             memory_limit="2GB",
         ) as cluster,
         Client(cluster) as client,
-    ):  # fmt: skip
+    ):
         engine = DaskEngine(client)
         engine._check()  # loads the package before memory is measured
         client.run(_import_package)
@@ -126,8 +129,15 @@ def measure(rows: int, folder: Path, count: int, dask: bool) -> list[list[str]]:
     for workers in (1, 2) if dask else ():
         duration, memory = time_on_workers(shards, workers, count)
         single_worker = single_worker or duration
-        table.append([size, f"Dask, {workers} worker{'s' * (workers > 1)}", seconds(duration),
-                      f"{single_worker / duration:.2f}", memory])  # fmt: skip
+        table.append(
+            [
+                size,
+                f"Dask, {workers} worker{'s' * (workers > 1)}",
+                seconds(duration),
+                f"{single_worker / duration:.2f}",
+                memory,
+            ]
+        )
     return table
 
 

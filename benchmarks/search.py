@@ -93,10 +93,17 @@ def main() -> None:
                 times = np.sort(results["times"])
                 p50, p99 = (float(np.quantile(times, q)) for q in (0.5, 0.99))
                 each = results["cpu"] / (len(times) + 20)
-                rows.append([
-                    label, f"{RATE:g}/s", str(len(times)), *map(seconds, (p50, p99, times[-1])),
-                    seconds(each), str(len(results["errors"])), "yes" if p99 < BAR else "no",
-                ])  # fmt: skip
+                rows.append(
+                    [
+                        label,
+                        f"{RATE:g}/s",
+                        str(len(times)),
+                        *map(seconds, (p50, p99, times[-1])),
+                        seconds(each),
+                        str(len(results["errors"])),
+                        "yes" if p99 < BAR else "no",
+                    ]
+                )
                 failed += [f"{label}: {error}" for error in results["errors"]]
         finally:
             server.stop()
@@ -106,9 +113,11 @@ def main() -> None:
     packages = versions("tantivy", "uvicorn", "starlette", "msgspec")
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
     show(
-        f"Cranfield, 100 candidates, all features, {options.seconds:g} s", head, rows,
+        f"Cranfield, 100 candidates, all features, {options.seconds:g} s",
+        head,
+        rows,
         f"{packages}; {machine}; load of the machine {load}",
-    )  # fmt: skip
+    )
     for problem in failed[:20]:
         print(f"WRONG: {problem}")
     sys.exit(1 if failed else 0)

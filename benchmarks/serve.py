@@ -35,9 +35,10 @@ from common import seconds, show, versions
 CANDIDATES, FEATURES, CONNECTIONS = 100, 136, 16
 SOURCE = Path(__file__).parents[1] / "src"
 MEDIA_TYPES = {
-    "npy": "application/x-npy", "json": "application/json",
+    "npy": "application/x-npy",
+    "json": "application/json",
     "arrow": "application/vnd.apache.arrow.stream",
-}  # fmt: skip
+}
 
 
 class Connection:
@@ -259,10 +260,16 @@ def table_row(name: str, rate: float, results: dict[str, Any], replacements: int
     percentiles = [float(np.quantile(times, q)) for q in (0.5, 0.99, 0.999)]
     cpu = results["cpu"] / max(len(times), 1)
     return [
-        name, f"{rate:g}/s", str(len(times)), *map(seconds, [*percentiles, float(times[-1])]),
-        seconds(cpu), str(len(results["errors"])), str(results["wrong"]),
-        str(replacements), str(len(results["responses"])),
-    ]  # fmt: skip
+        name,
+        f"{rate:g}/s",
+        str(len(times)),
+        *map(seconds, [*percentiles, float(times[-1])]),
+        seconds(cpu),
+        str(len(results["errors"])),
+        str(results["wrong"]),
+        str(replacements),
+        str(len(results["responses"])),
+    ]
 
 
 def main() -> None:
@@ -276,9 +283,11 @@ def main() -> None:
         return client()
     rows, failures = [], []
     for name, body_format, rate in (
-        ("npy", "npy", 300), ("json", "json", 50), ("arrow", "arrow", 300),
+        ("npy", "npy", 300),
+        ("json", "json", 50),
+        ("arrow", "arrow", 300),
         ("replaced", "npy", 300),
-    ):  # fmt: skip
+    ):
         if options.only and name not in options.only:
             continue
         results, replacements = measure(

@@ -110,8 +110,11 @@ def training_times() -> list[list[str]]:
 def main() -> None:
     warnings.simplefilter("ignore")
     print(versions("firstpage", "numpy"))
-    rows = [[name, *count_misses(datasets, search)] for name, datasets in collections().items()
-            for search in ("chords", "golden")]  # fmt: skip
+    rows = [
+        [name, *count_misses(datasets, search)]
+        for name, datasets in collections().items()
+        for search in ("chords", "golden")
+    ]
     head = ["data", "search", "lists with a loss", "missed", "largest relative miss"]
     show(f"Lists of at most {MAX_DOCUMENTS} documents, at trained weights", head, rows)
     head = ["delta", "C", "iterations", "CPU", "gap"]

@@ -74,8 +74,11 @@ def compile_dlib_trainer(folder: Path) -> Path | None:
 def write_for_dlib(data: fp.Dataset, path: Path) -> None:
     """Write the queries with relevant and other documents in the format of the dlib program."""
     X = np.asarray(data.X, np.float64)
-    queries = [(lo, hi) for lo, hi in zip(data.offsets[:-1], data.offsets[1:], strict=True)
-            if 0 < (data.y[lo:hi] > 0).sum() < hi - lo]  # fmt: skip
+    queries = [
+        (lo, hi)
+        for lo, hi in zip(data.offsets[:-1], data.offsets[1:], strict=True)
+        if 0 < (data.y[lo:hi] > 0).sum() < hi - lo
+    ]
     with path.open("wb") as out:
         out.write(np.array([len(queries), X.shape[1]], np.int64).tobytes())
         for lo, hi in queries:
@@ -91,15 +94,28 @@ def compare_with_dlib(name: str, train: fp.Dataset, program: Path, folder: Path)
     write_for_dlib(binary, folder / "data")
     rows = []
     for C in (1.0, 100.0, 10000.0):  # of the mean over all pairs
-        completed = subprocess.run([str(program), str(folder / "data"), str(C), "0.001"],
-                                   capture_output=True, text=True, check=True)  # fmt: skip
+        completed = subprocess.run(
+            [str(program), str(folder / "data"), str(C), "0.001"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         dlib_cpu, *dlib_weights = (float(x) for x in completed.stdout.split())
         our_C = C * informative_queries(binary) / pairs
         ranker = fp.RankSVM(C=our_C)
         cpu = cpu_seconds(lambda r=ranker: r.fit(binary))
         theirs, ours = (objective(binary, w, our_C) for w in (np.array(dlib_weights), ranker.coef_))
-        rows.append([name, f"{C:g}", seconds(dlib_cpu), seconds(cpu), f"{dlib_cpu / cpu:.1f}",
-                     f"{theirs / ours:.4f}", f"{ranker.gap_:.1e}"])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{C:g}",
+                seconds(dlib_cpu),
+                seconds(cpu),
+                f"{dlib_cpu / cpu:.1f}",
+                f"{theirs / ours:.4f}",
+                f"{ranker.gap_:.1e}",
+            ]
+        )
     return rows
 
 
@@ -114,15 +130,26 @@ def compare_with_linear_svc(train: fp.Dataset) -> list[list[str]]:
     rows = []
     for C in (0.1, 1.0, 10.0):
         svc = LinearSVC(
-            C=C / informative_queries(train), loss="hinge", fit_intercept=False, tol=1e-3,
+            C=C / informative_queries(train),
+            loss="hinge",
+            fit_intercept=False,
+            tol=1e-3,
             max_iter=20_000,
-        )  # fmt: skip
+        )
         theirs = cpu_seconds(lambda s=svc: s.fit(differences * sign[:, None], sign), 3)
         ranker = fp.RankSVM(C=C)
         ours = cpu_seconds(lambda r=ranker: r.fit(train))
         ratio = objective(train, svc.coef_[0], C) / objective(train, ranker.coef_, C)
-        rows.append([f"{C:g}", seconds(theirs), seconds(ours), f"{theirs / ours:.1f}",
-                     f"{ratio:.4f}", f"{ranker.gap_:.1e}"])  # fmt: skip
+        rows.append(
+            [
+                f"{C:g}",
+                seconds(theirs),
+                seconds(ours),
+                f"{theirs / ours:.1f}",
+                f"{ratio:.4f}",
+                f"{ranker.gap_:.1e}",
+            ]
+        )
     return rows
 
 
@@ -135,8 +162,17 @@ def growth() -> list[list[str]]:
             ranker = cls(C=1.0)
             cpu = cpu_seconds(lambda r=ranker, d=data: r.fit(d), 1, 1 if factor == 1 else 0)
             per_document = 1e9 * cpu / data.n_docs
-            rows.append([cls.__name__, f"{factor}x", str(data.n_docs), str(ranker.n_iter_),
-                         seconds(cpu), f"{per_document:.0f} ns", f"{ranker.gap_:.1e}"])  # fmt: skip
+            rows.append(
+                [
+                    cls.__name__,
+                    f"{factor}x",
+                    str(data.n_docs),
+                    str(ranker.n_iter_),
+                    seconds(cpu),
+                    f"{per_document:.0f} ns",
+                    f"{ranker.gap_:.1e}",
+                ]
+            )
     return sorted(rows, key=lambda row: row[0])
 
 
@@ -150,16 +186,35 @@ def main() -> None:
         if program is None:
             print("dlib (libdlib-dev) or g++ is not installed, and not compared.")
         else:
-            rows = [row for name, train in datasets.items()
-                    for row in compare_with_dlib(name, train, program, folder)]  # fmt: skip
-            head = ["data", "C", "CPU of dlib", "CPU of Firstpage", "ratio",
-                    "objective of dlib / of Firstpage", "gap"]  # fmt: skip
+            rows = [
+                row
+                for name, train in datasets.items()
+                for row in compare_with_dlib(name, train, program, folder)
+            ]
+            head = [
+                "data",
+                "C",
+                "CPU of dlib",
+                "CPU of Firstpage",
+                "ratio",
+                "objective of dlib / of Firstpage",
+                "gap",
+            ]
             show("RankSVM and dlib, binary labels", head, rows)
     if "MQ2008 Fold1" in datasets:
-        head = ["C", "CPU of LinearSVC", "CPU of Firstpage", "ratio",
-                "objective of LinearSVC / of Firstpage", "gap"]  # fmt: skip
-        show("RankSVM and LinearSVC on pair differences, MQ2008 Fold1", head,
-             compare_with_linear_svc(datasets["MQ2008 Fold1"]))  # fmt: skip
+        head = [
+            "C",
+            "CPU of LinearSVC",
+            "CPU of Firstpage",
+            "ratio",
+            "objective of LinearSVC / of Firstpage",
+            "gap",
+        ]
+        show(
+            "RankSVM and LinearSVC on pair differences, MQ2008 Fold1",
+            head,
+            compare_with_linear_svc(datasets["MQ2008 Fold1"]),
+        )
     head = ["ranker", "size", "documents", "iterations", "CPU", "CPU per document", "gap"]
     show("Growth on data like MQ2008, C = 1", head, growth())
 

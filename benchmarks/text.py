@@ -68,9 +68,13 @@ def indexing(folder: Path, count: int) -> tuple[list[str], Path]:
     latent_wall, latent_cpu = timed(lambda: fp.Index(path).fit_latent(128))
     size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) / 1e6
     row = [
-        f"{count:,}", f"{count / wall:,.0f}", f"{1e6 * cpu / count:.0f} µs", f"{size:.0f} MB",
-        f"{latent_wall:.1f} s", f"{latent_cpu:.1f} s",
-    ]  # fmt: skip
+        f"{count:,}",
+        f"{count / wall:,.0f}",
+        f"{1e6 * cpu / count:.0f} µs",
+        f"{size:.0f} MB",
+        f"{latent_wall:.1f} s",
+        f"{latent_cpu:.1f} s",
+    ]
     return row, path
 
 
@@ -98,9 +102,15 @@ def features(path: Path) -> list[list[str]]:
         wall, cpu = timed(lambda c=computed: c.dataset(typed, candidates))
         pairs = len(candidates.values)
         rows.append(
-            [name, str(len(computed.names)), f"{pairs:,}", f"{cpu:.1f} s", f"{wall:.1f} s",
-             f"{1e6 * cpu / pairs:.0f} µs"]
-        )  # fmt: skip
+            [
+                name,
+                str(len(computed.names)),
+                f"{pairs:,}",
+                f"{cpu:.1f} s",
+                f"{wall:.1f} s",
+                f"{1e6 * cpu / pairs:.0f} µs",
+            ]
+        )
     return rows
 
 
@@ -119,8 +129,11 @@ def cranfield(folder: Path, data: Path) -> None:
             fp.read_documents(data / "cran.all.1400"), path, fields=ignored
         )
     )
-    show("Indexing Cranfield, with a latent space of 128 dimensions", ["wall", "CPU"],
-         [[f"{wall:.1f} s", f"{cpu:.1f} s"]])  # fmt: skip
+    show(
+        "Indexing Cranfield, with a latent space of 128 dimensions",
+        ["wall", "CPU"],
+        [[f"{wall:.1f} s", f"{cpu:.1f} s"]],
+    )
     index = fp.Index(path)
     rows = [["Firstpage", f"{_ndcg(index.candidates(typed, 100), qrels):.4f}"]]
     bm25s = peer("bm25s")
@@ -165,13 +178,24 @@ def main() -> None:
             row, path = indexing(folder, count)
             rows.append(row)
             searches.append(searching(path))
-        show("Indexing short documents (6 words of title, 34 of text)",
-             ["documents", "per second", "CPU per document", "on disk", "latent space, wall",
-              "latent space, CPU"], rows)  # fmt: skip
+        show(
+            "Indexing short documents (6 words of title, 34 of text)",
+            [
+                "documents",
+                "per second",
+                "CPU per document",
+                "on disk",
+                "latent space, wall",
+                "latent space, CPU",
+            ],
+            rows,
+        )
         show("Retrieving 100 candidates", ["documents", "median", "99th percentile"], searches)
-        show("Features of 1,000 queries with 100 candidates",
-             ["set", "features", "rows", "CPU", "wall", "CPU per row"],
-             features(folder / f"{largest // 10}.index"))  # fmt: skip
+        show(
+            "Features of 1,000 queries with 100 candidates",
+            ["set", "features", "rows", "CPU", "wall", "CPU per row"],
+            features(folder / f"{largest // 10}.index"),
+        )
 
 
 if __name__ == "__main__":

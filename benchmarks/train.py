@@ -101,18 +101,36 @@ def compare_with_peers() -> None:
                 target = run.ndcg[-1]
                 cpu, steps, reached = shortest_fit(loss, train, valid, target)
                 rows.append(
-                    [f"{loss}: {run.peer}", f"{target:.4f}", seconds(run.cpu), seconds(cpu),
-                     f"{reached:.4f} ({steps} iterations)", f"{run.cpu / cpu:.1f}"]
-                )  # fmt: skip
+                    [
+                        f"{loss}: {run.peer}",
+                        f"{target:.4f}",
+                        seconds(run.cpu),
+                        seconds(cpu),
+                        f"{reached:.4f} ({steps} iterations)",
+                        f"{run.cpu / cpu:.1f}",
+                    ]
+                )
             if loss == "RankCosine" and title.startswith("MQ2008"):
                 ranker = fp.RankCosine()
                 cpu = cpu_seconds(lambda r=ranker, train=train: r.fit(train), repeats=9)
                 rows.append(
-                    ["RankCosine: no peer has it", "", "", seconds(cpu),
-                     f"{ranker.score(valid):.4f} (optimum)", ""]
-                )  # fmt: skip
-        head = ["loss and peer", "NDCG@10 of the peer", "CPU of the peer", "CPU of Firstpage",
-                "NDCG@10 of Firstpage", "ratio"]  # fmt: skip
+                    [
+                        "RankCosine: no peer has it",
+                        "",
+                        "",
+                        seconds(cpu),
+                        f"{ranker.score(valid):.4f} (optimum)",
+                        "",
+                    ]
+                )
+        head = [
+            "loss and peer",
+            "NDCG@10 of the peer",
+            "CPU of the peer",
+            "CPU of Firstpage",
+            "NDCG@10 of Firstpage",
+            "ratio",
+        ]
         show(
             f"{title}: CPU time to reach the final NDCG@10 of the peer on validation data",
             head,
@@ -161,8 +179,14 @@ def one_pass() -> None:
             rows.append(
                 [name, seconds(a), f"{a / wall:.2f}", seconds(b), f"{b / cpu:.2f}", f"{memory:.1%}"]
             )
-    head = ["", "wall", "relative to one read", "CPU", "relative to one read",
-            "memory besides X, relative to X"]  # fmt: skip
+    head = [
+        "",
+        "wall",
+        "relative to one read",
+        "CPU",
+        "relative to one read",
+        "memory besides X, relative to X",
+    ]
     title = f"{n:,} documents x {d} float32 features, memory-mapped ({n * d * 4 / 1e9:.2f} GB)"
     show(title, head, rows)
 
@@ -208,9 +232,12 @@ def list_growth() -> None:
     of growing length; scores are random, so that no documents are tied."""
     lengths = (100, 1_000, 10_000) if QUICK else (100, 1_000, 10_000, 100_000)
     rankers = [
-        fp.PLRank(k=10), fp.PLRank(k=10, measure="ERR"), fp.PLRank(k=None, measure="NDCG"),
-        fp.LambdaRank(k=10), fp.LambdaRank(k=10, measure="AP"),
-    ]  # fmt: skip
+        fp.PLRank(k=10),
+        fp.PLRank(k=10, measure="ERR"),
+        fp.PLRank(k=None, measure="NDCG"),
+        fp.LambdaRank(k=10),
+        fp.LambdaRank(k=10, measure="AP"),
+    ]
     rows = []
     for ranker in rankers:
         cells = [str(ranker)]

@@ -87,8 +87,10 @@ def main(data: Path, *names: str) -> None:
     for name in names or COMMANDS:
         values = measured(COMMANDS[name], data)
         recorded[name] = {
-            "command": COMMANDS[name], "machine": platform.machine(), "values": values,
-        }  # fmt: skip
+            "command": COMMANDS[name],
+            "machine": platform.machine(),
+            "values": values,
+        }
         FILE.write_text(json.dumps(recorded, indent=1) + "\n")
         print(f"{name}: wrote {FILE}")
 

@@ -22,8 +22,10 @@ from hypothesis import HealthCheck, settings
 # Workers share the cores already: threads of BLAS and OpenMP that spin while they wait for one
 # another make small tests ten times slower.  Set before NumPy is loaded; child processes inherit it.
 for variable, value in {
-    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE",
-}.items():  # fmt: skip
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+}.items():
     os.environ.setdefault(variable, value)
 
 # Compiled modules are stored, whatever the caller's setting: otherwise every worker rewrites the

@@ -75,9 +75,24 @@ def test_samples_are_read_back(tmp_path: Path) -> None:
 def test_ratings_are_read_back(tmp_path: Path) -> None:
     documents = ("=d", "-1", "'+d")
     truth = QueryTruth(
-        "q", "-5 degrees in fahrenheit", "grades", documents, 1, documents,
-        dict.fromkeys(documents, 2), (), (), (), None, None, None, 1, 3, 0, (),
-    )  # fmt: skip
+        "q",
+        "-5 degrees in fahrenheit",
+        "grades",
+        documents,
+        1,
+        documents,
+        dict.fromkeys(documents, 2),
+        (),
+        (),
+        (),
+        None,
+        None,
+        None,
+        1,
+        3,
+        0,
+        (),
+    )
     text = "".join(quepid_csv([truth]))
     assert "'-5 degrees in fahrenheit,'=d,2\n" in text
     path = tmp_path / "ratings.csv"

@@ -41,7 +41,9 @@ def results(folder: Path) -> dict[str, Any]:
         "comparison": fp.compare(SYSTEMS, DATA, rounds=100, ci=False),
         "cross-validation": fp.cross_validate([fp.ListNet(), fp.RankNet()], folds, seeds=[0, 1]),
         "fold": folds[0],
-        "tuned": fp.tune(fp.ListNet(), DATA[:80], DATA[80:], {"l2": [0.1 * i for i in range(1, 30)]}),
+        "tuned": fp.tune(
+            fp.ListNet(), DATA[:80], DATA[80:], {"l2": [0.1 * i for i in range(1, 30)]}
+        ),
         "ranker": fitted,
         "linear": fitted.model_,
         "stumps": fp.RankBoost(rounds=10).fit(DATA).model_,
@@ -66,7 +68,7 @@ def results(folder: Path) -> dict[str, Any]:
         "sensitivity": fp.papers.order_sensitive("ListMLE", samples=3),
         "consistency": fp.papers.consistency("ListMLE", samples=3, spaces=2),
         "collection": fp.demo.stdlib_collection(),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow

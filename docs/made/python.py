@@ -29,21 +29,73 @@ class Group(NamedTuple):
 # In the order of the loop.
 GROUPS = (
     Group("Data and truth", "Files, datasets and ground truth ([guide](data.md)).", package="data"),
-    Group("Search", "Documents, indexes, features and searches ([guide](search.md)).", package="search"),
-    Group("Demo", "A collection of real texts and questions that needs no download ([guide](loop.md)).", "firstpage.demo"),
-    Group("Label", "Few questions per query, and its ordered top k as a result ([guide](label-strategies.md)).", "firstpage.labeling"),
-    Group("Train", "Rankers, their selection and their explanation ([guide](train.md)).", package="learning"),
-    Group("Exchange", "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).", "firstpage.interop"),
-    Group("Export", "Models for search engines and other programs ([guide](export.md)).", package="interop"),
-    Group("Evaluate and compare", "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).", package="evaluation"),
-    Group("Plan and gate", "How many queries, which ones, complete pools, release gates ([guide](evaluate.md)).", "firstpage.evaluation.planning"),
-    Group("Learn the measure", "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).", "firstpage.evaluation.dcglearn"),
-    Group("Aggregate", "Several rankings into one ([guide](aggregate.md)).", "firstpage.evaluation.aggregation"),
-    Group("Theory", "Order sensitivity and consistency of losses ([guide](theory.md)).", "firstpage.papers"),
-    Group("Extend", "Losses, measures and rankers of your own ([guide](custom.md)).", "firstpage.extend"),
+    Group(
+        "Search",
+        "Documents, indexes, features and searches ([guide](search.md)).",
+        package="search",
+    ),
+    Group(
+        "Demo",
+        "A collection of real texts and questions that needs no download ([guide](loop.md)).",
+        "firstpage.demo",
+    ),
+    Group(
+        "Label",
+        "Few questions per query, and its ordered top k as a result ([guide](label-strategies.md)).",
+        "firstpage.labeling",
+    ),
+    Group(
+        "Train",
+        "Rankers, their selection and their explanation ([guide](train.md)).",
+        package="learning",
+    ),
+    Group(
+        "Exchange",
+        "Models, judgments, feature logs and clicks of other programs ([guide](export.md)).",
+        "firstpage.interop",
+    ),
+    Group(
+        "Export",
+        "Models for search engines and other programs ([guide](export.md)).",
+        package="interop",
+    ),
+    Group(
+        "Evaluate and compare",
+        "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).",
+        package="evaluation",
+    ),
+    Group(
+        "Plan and gate",
+        "How many queries, which ones, complete pools, release gates ([guide](evaluate.md)).",
+        "firstpage.evaluation.planning",
+    ),
+    Group(
+        "Learn the measure",
+        "Gains and discounts from preferences over rankings ([guide](dcglearn.md)).",
+        "firstpage.evaluation.dcglearn",
+    ),
+    Group(
+        "Aggregate",
+        "Several rankings into one ([guide](aggregate.md)).",
+        "firstpage.evaluation.aggregation",
+    ),
+    Group(
+        "Theory",
+        "Order sensitivity and consistency of losses ([guide](theory.md)).",
+        "firstpage.papers",
+    ),
+    Group(
+        "Extend",
+        "Losses, measures and rankers of your own ([guide](custom.md)).",
+        "firstpage.extend",
+    ),
     Group("Results", "What functions return, for annotations of types.", "firstpage.results"),
-    Group("Errors", "All errors that a user's input causes are a `FirstpageError` with a message of one line.", package="core"),
-)  # fmt: skip
+    Group(
+        "Errors",
+        "All errors that a user's input causes are a `FirstpageError` with a message of one line.",
+        package="core",
+    ),
+)
 MAX_SIGNATURE = 88  # characters; a longer signature has one line per parameter
 
 

@@ -80,9 +80,20 @@ def test_validation_runs_give_the_weights_of_runs_over_other_queries(run, files)
 
 def test_json_is_the_only_output(run, files) -> None:
     code, out, err = run(
-        "aggregate", *RUNS, "--method", "best-insertion", "--weights", "2,1,1", "--json",
-        "-o", "o.run", "--tag", "mine", "--depth", "5",
-    )  # fmt: skip
+        "aggregate",
+        *RUNS,
+        "--method",
+        "best-insertion",
+        "--weights",
+        "2,1,1",
+        "--json",
+        "-o",
+        "o.run",
+        "--tag",
+        "mine",
+        "--depth",
+        "5",
+    )
     assert (code, err) == (0, "")
     summary = json.loads(out)
     assert summary["method"] == "BestInsertion"
@@ -97,9 +108,20 @@ def test_scores_of_a_data_file_are_aggregated(run, files) -> None:
     scores = [arg for i in range(3) for arg in ("--scores", f"{i}.scores")]
     valid = [arg for i in range(3) for arg in ("--valid-scores", f"{i}.valid.scores")]
     code, out, err = run(
-        "aggregate", "--data", "data.txt", *scores, "--valid", "vali.txt", *valid,
-        "--base", "2.scores", "--depth", "4", "--method", "copeland",
-    )  # fmt: skip
+        "aggregate",
+        "--data",
+        "data.txt",
+        *scores,
+        "--valid",
+        "vali.txt",
+        *valid,
+        "--base",
+        "2.scores",
+        "--depth",
+        "4",
+        "--method",
+        "copeland",
+    )
     assert code == 0
     got = np.array([float(line) for line in out.split()])
     cut = DATA[:5].n_docs
@@ -119,9 +141,16 @@ def test_scores_have_the_order_of_an_interleaved_file(run, files) -> None:
     for i in range(2):
         fp.write_scores(SCORES[i][mixed], f"mixed{i}.scores")
     code, out, _ = run(
-        "aggregate", "--data", "mixed.txt", "--scores", "mixed0.scores", "--scores", "mixed1.scores",
-        "--method", "Borda",
-    )  # fmt: skip
+        "aggregate",
+        "--data",
+        "mixed.txt",
+        "--scores",
+        "mixed0.scores",
+        "--scores",
+        "mixed1.scores",
+        "--method",
+        "Borda",
+    )
     assert code == 0
     got = np.array([float(line) for line in out.split()])
     ballots = fp.aggregation.Ballots.from_scores(SCORES[:2], DATA.offsets, SCORES[0])
@@ -197,8 +226,10 @@ def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
     assert "the fusion of r0, r1, r2 has no run of r1; systems are matched by the names" in err
     assert len(err.splitlines()) == 1
     fp.write_letor(DATA, "data.txt")
-    for command in (("rank", "f.json", "data.txt", "-o", "x.txt"),
-                    ("evaluate", "data.txt", "--model", "f.json")):  # fmt: skip
+    for command in (
+        ("rank", "f.json", "data.txt", "-o", "x.txt"),
+        ("evaluate", "data.txt", "--model", "f.json"),
+    ):
         code, _, err = run(*command)
         assert code == 1
         assert "use firstpage aggregate RUNS --model f.json" in err

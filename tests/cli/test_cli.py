@@ -49,9 +49,18 @@ def test_evaluate_prints_the_means_of_scores(run, files) -> None:
 
 def test_json_is_the_only_output_and_has_the_measure_names_as_typed(run, files) -> None:
     code, out, _ = run(
-        "evaluate", "--qrels", files / "data.qrels", "--run", files / "good.run",
-        "-m", "ndcg_cut_10", "-m", "map", "--json", "--ci",
-    )  # fmt: skip
+        "evaluate",
+        "--qrels",
+        files / "data.qrels",
+        "--run",
+        files / "good.run",
+        "-m",
+        "ndcg_cut_10",
+        "-m",
+        "map",
+        "--json",
+        "--ci",
+    )
     assert code == 0
     record = json.loads(out)
     expected = fp.evaluate(UTILITY, SYNTHETIC, measures=["NDCG@10", "AP"])
@@ -82,10 +91,10 @@ def test_options_change_the_measures(run, files) -> None:
         return float(next(iter(json.loads(run(*base, *more)[1])["measures"].values())))
 
     assert value("-m", "kNDCG@5", "--k", 5) == pytest.approx(
-        fp.evaluate(
-            fp.read_scores(files / "noise.scores"), SYNTHETIC, measures="kNDCG@5", k=5
-        )["kNDCG@5"]
-    )  # fmt: skip
+        fp.evaluate(fp.read_scores(files / "noise.scores"), SYNTHETIC, measures="kNDCG@5", k=5)[
+            "kNDCG@5"
+        ]
+    )
     assert value("-m", "AP", "--rel", 2) != value("-m", "AP")
     assert value("-m", "NDCG@20", "--convention", "letor") < value("-m", "NDCG@20")
     assert value("-m", "RR", "--depth", 1) <= value("-m", "RR")
@@ -146,8 +155,19 @@ def test_per_query_values_of_several_rankings_are_written(run, files) -> None:
 def test_several_models_and_scores_are_measured_together(run, files) -> None:
     for name, l2 in (("a", 0.1), ("b", 10.0)):
         fp.ListNet(l2=l2).fit(SYNTHETIC).save(files / f"{name}.json")
-    command = ["evaluate", files / "data.txt", "--model", files / "a.json", "--model",
-               files / "b.json", "--scores", files / "noise.scores", "-m", "AP", "--json"]  # fmt: skip
+    command = [
+        "evaluate",
+        files / "data.txt",
+        "--model",
+        files / "a.json",
+        "--model",
+        files / "b.json",
+        "--scores",
+        files / "noise.scores",
+        "-m",
+        "AP",
+        "--json",
+    ]
     values = {row["system"]: row["measures"]["AP"] for row in json.loads(run(*command)[1])}
     for name in "ab":
         model = fp.load(files / f"{name}.json")
@@ -177,9 +197,17 @@ def test_best_means_are_marked_without_an_asterisk(run, files) -> None:
 def test_per_query_values_are_written(run, files, suffix) -> None:
     target = files / f"values.{suffix}"
     code, _, err = run(
-        "evaluate", files / "data.txt", "--scores", files / "good.scores", "-m", "AP", "-m", "RR",
-        "--per-query", target,
-    )  # fmt: skip
+        "evaluate",
+        files / "data.txt",
+        "--scores",
+        files / "good.scores",
+        "-m",
+        "AP",
+        "-m",
+        "RR",
+        "--per-query",
+        target,
+    )
     assert code == 0
     assert str(target) in err
     expected = fp.evaluate(UTILITY, SYNTHETIC, measures=["AP", "RR"])
@@ -211,9 +239,20 @@ def test_every_report_format_is_written(run, files, name, verb) -> None:
 def test_suffix_selects_the_format(run, files) -> None:
     target = files / "report.html"
     code, out, err = run(
-        "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
-        files / "noise.run", "--run", files / "good2.run", "-o", target, "--rounds", 500,
-    )  # fmt: skip
+        "compare",
+        "--qrels",
+        files / "data.qrels",
+        "--run",
+        files / "good.run",
+        "--run",
+        files / "noise.run",
+        "--run",
+        files / "good2.run",
+        "-o",
+        target,
+        "--rounds",
+        500,
+    )
     assert (code, out) == (0, "")
     assert "wrote" in err
     page = target.read_text()
@@ -226,10 +265,23 @@ def test_suffix_selects_the_format(run, files) -> None:
 def test_baseline_is_named_by_file_stem_or_tag(run, files) -> None:
     for name in ("noise.run", "noise"):
         code, out, _ = run(
-            "compare", "--qrels", files / "data.qrels", "--run", files / "good.run", "--run",
-            files / "noise.run", "--baseline", name, "-m", "AP", "--json", "--test", "t",
-            "--correction", "bh",
-        )  # fmt: skip
+            "compare",
+            "--qrels",
+            files / "data.qrels",
+            "--run",
+            files / "good.run",
+            "--run",
+            files / "noise.run",
+            "--baseline",
+            name,
+            "-m",
+            "AP",
+            "--json",
+            "--test",
+            "t",
+            "--correction",
+            "bh",
+        )
         assert code == 0
         record = json.loads(out)
         assert record["baseline"] == "noise"
@@ -291,8 +343,10 @@ def test_synthesize_writes_data_and_measures_lists_all(run, tmp_path) -> None:
     assert "average" in out
     code, out, _ = run("measures", "--json")
     assert {c["ties"] for c in json.loads(out)["conventions"].values()} == {
-        "average", "docid", "file",
-    }  # fmt: skip
+        "average",
+        "docid",
+        "file",
+    }
 
 
 def test_interleaved_data_print_a_note(run, tmp_path) -> None:

@@ -31,9 +31,16 @@ def files(tmp_path: Path) -> Path:
 
 def test_text_reports_agreement_and_certificates(run, files) -> None:
     code, out, err = run(
-        "dcglearn", "compare", "DCG@5", f"NDCG({files / 'measure.json'})@3", "--qrels",
-        files / "data.qrels", files / "good.run", files / "fair.run", files / "poor.run",
-    )  # fmt: skip
+        "dcglearn",
+        "compare",
+        "DCG@5",
+        f"NDCG({files / 'measure.json'})@3",
+        "--qrels",
+        files / "data.qrels",
+        files / "good.run",
+        files / "fair.run",
+        files / "poor.run",
+    )
     assert (code, err) == (0, "")
     assert "20 queries, 3 systems" in out
     assert "% of 60 pairs of lists" in out
@@ -64,9 +71,18 @@ def test_json_is_equal_for_runs_and_scores(run, files) -> None:
 
 def test_page_is_self_contained(run, files) -> None:
     code, _, _ = run(
-        "dcglearn", "compare", "DCG@5", "NDCG@5", files / "data.txt", "--scores",
-        files / "good.scores", "--scores", files / "fair.scores", "-o", files / "page.html",
-    )  # fmt: skip
+        "dcglearn",
+        "compare",
+        "DCG@5",
+        "NDCG@5",
+        files / "data.txt",
+        "--scores",
+        files / "good.scores",
+        "--scores",
+        files / "fair.scores",
+        "-o",
+        files / "page.html",
+    )
     assert code == 0
     page = (files / "page.html").read_text()
     assert page.startswith("<!doctype html>")

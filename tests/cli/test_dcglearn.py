@@ -24,9 +24,18 @@ def files(tmp_path: Path, monkeypatch) -> Path:
 @pytest.mark.slow
 def test_learn_writes_and_prints_a_measure(run, files):
     code, out, _ = run(
-        "dcglearn", "learn", "prefs.jsonl", "-o", "m.json", "--rounds", "20", "--test-rounds", "9",
-        "--html", "m.html",
-    )  # fmt: skip
+        "dcglearn",
+        "learn",
+        "prefs.jsonl",
+        "-o",
+        "m.json",
+        "--rounds",
+        "20",
+        "--test-rounds",
+        "9",
+        "--html",
+        "m.html",
+    )
     assert code == 0
     assert "150 pairs, 0 of them ties" in out
     assert "grade 5   1.0000" in out
@@ -69,9 +78,25 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, st
 @pytest.mark.slow
 def test_learn_prints_json_with_its_options(run, files):
     code, out, _ = run(
-        "dcglearn", "learn", "prefs.jsonl", "--json", "--rounds", "0", "--test-rounds", "0", "--C", "2.5",
-        "--C-tie", "0.1", "--decreasing", "--nonnegative", "--form", "weights", "--K", "5",
-    )  # fmt: skip
+        "dcglearn",
+        "learn",
+        "prefs.jsonl",
+        "--json",
+        "--rounds",
+        "0",
+        "--test-rounds",
+        "0",
+        "--C",
+        "2.5",
+        "--C-tie",
+        "0.1",
+        "--decreasing",
+        "--nonnegative",
+        "--form",
+        "weights",
+        "--K",
+        "5",
+    )
     record = json.loads(out)
     assert code == 0
     assert record["about"]["C"] == 2.5
@@ -109,9 +134,23 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     rows = [{"query": q, "label": 1 if worth["old", q] > worth["new", q] else 5} for q in qrels]
     Path("said.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     code, out, _ = run(
-        "dcglearn", "learn", "said.jsonl", "--qrels", "q.qrels", "--run", "old.run", "--run",
-        "new.run", "--K", "8", "--json", "--rounds", "0", "--test-rounds", "0",
-    )  # fmt: skip
+        "dcglearn",
+        "learn",
+        "said.jsonl",
+        "--qrels",
+        "q.qrels",
+        "--run",
+        "old.run",
+        "--run",
+        "new.run",
+        "--K",
+        "8",
+        "--json",
+        "--rounds",
+        "0",
+        "--test-rounds",
+        "0",
+    )
     assert code == 0
     record = json.loads(out)
     assert record["grades"] == [0, 1, 2]
@@ -149,10 +188,15 @@ def test_runs_are_named_without_suffixes_and_misspelled_ones_are_refused(run, fi
 
 def test_form_applies_to_segments(run, files):
     rows = [
-        {"query": f"q{q}", "left": [2, q % 2], "right": [0, 1 + q % 2], "outcome": 1,
-         "segment": ("news", "shop")[q % 2]}
+        {
+            "query": f"q{q}",
+            "left": [2, q % 2],
+            "right": [0, 1 + q % 2],
+            "outcome": 1,
+            "segment": ("news", "shop")[q % 2],
+        }
         for q in range(6)
-    ]  # fmt: skip
+    ]
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--K", 2, "--rounds", 0, "--test-rounds", 0)
     record = json.loads(run(*words, "--form", "weights", "--json").stdout)
@@ -187,9 +231,18 @@ def test_choose_uses_a_measure_or_preferences(run, files):
     assert record["rows"] == fp.dcglearn.choose(known.utility_, pool)
     assert set(record["pairs"][0]) == {"left", "right"}
     code, out, _ = run(
-        "dcglearn", "choose", "pool.jsonl", "--prefs", "prefs.jsonl", "--strategy", "diverse",
-        "--count", "4", "-o", "next.jsonl",
-    )  # fmt: skip
+        "dcglearn",
+        "choose",
+        "pool.jsonl",
+        "--prefs",
+        "prefs.jsonl",
+        "--strategy",
+        "diverse",
+        "--count",
+        "4",
+        "-o",
+        "next.jsonl",
+    )
     assert code == 0
     assert out.splitlines()[3].startswith("4. row ")
     assert "expected accuracy" in out.splitlines()[-1]
@@ -324,10 +377,14 @@ def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
     rows = [
-        {"left": rng.integers(0, 4, 5).tolist(), "right": rng.integers(0, 4, 5).tolist(),
-         "outcome": int(rng.choice([-1, 1])), "query": f"q{q}"}
+        {
+            "left": rng.integers(0, 4, 5).tolist(),
+            "right": rng.integers(0, 4, 5).tolist(),
+            "outcome": int(rng.choice([-1, 1])),
+            "query": f"q{q}",
+        }
         for q in range(30)
-    ]  # fmt: skip
+    ]
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     arguments = ("dcglearn", "learn", "p.jsonl", "--test-rounds", 0, "--rounds", 40, "-o", "m.json")
     result = run(*arguments, "--html", "m.html")

@@ -35,7 +35,7 @@ def test_from_the_sample_to_the_estimates(run, files: Path) -> None:
     assert done.returncode == 0
     expected = fp.planning.estimate(
         SYSTEMS, people, MACHINE, sample, measures="RR", baseline="y"
-    ).to_dict()  # fmt: skip
+    ).to_dict()
     assert json.loads(done.stdout) == expected
     text = run("estimate", "x.run", "y.run", *JUDGMENTS, "-m", "RR").stdout
     assert "15 of 40 queries judged by people" in text

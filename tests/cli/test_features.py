@@ -83,9 +83,11 @@ def test_columns_unknown_to_the_model_are_ignored_with_one_note(files: Path, run
 
 def test_a_missing_column_is_refused_by_name(files: Path, run) -> None:
     rewritten("less.csv", ["qid", "label", "age", "bm25", "length"])
-    for command in (["rank", "named.json", "less.csv", "-o", "s"],
-                    ["rank", "named.json", "less.csv", "-o", "s", "--pad"],
-                    ["evaluate", "less.csv", "--model", "named.json"]):  # fmt: skip
+    for command in (
+        ["rank", "named.json", "less.csv", "-o", "s"],
+        ["rank", "named.json", "less.csv", "-o", "s", "--pad"],
+        ["evaluate", "less.csv", "--model", "named.json"],
+    ):
         assert "less.csv: lacks the feature 'clicks', which named.json uses" in refused(
             run, *command
         )
@@ -94,8 +96,10 @@ def test_a_missing_column_is_refused_by_name(files: Path, run) -> None:
 
 @pytest.mark.parametrize("model", ["bare.json", "named.json"])
 def test_letor_text_with_fewer_features_is_refused_without_pad(files: Path, run, model) -> None:
-    for command in (["rank", model, "narrow.txt", "-o", "s"],
-                    ["evaluate", "narrow.txt", "--model", model]):  # fmt: skip
+    for command in (
+        ["rank", model, "narrow.txt", "-o", "s"],
+        ["evaluate", "narrow.txt", "--model", model],
+    ):
         stderr = refused(run, *command)
         assert f"narrow.txt: has 3 features, and {model} was trained on 4" in stderr
         assert "--pad" in stderr
@@ -140,8 +144,10 @@ def test_shards_follow_the_same_rule(files: Path, run) -> None:
     assert scores(run, "named.json", "turned") == (expected, "")
     wide = np.column_stack([NAMED.X, NAMED.X[:, :1]])
     fp.write_shards(NAMED.with_features(wide, [*NAMES, "copy"]), "more", 30)
-    for command in (["rank", "named.json", "more", "-o", "s"],
-                    ["evaluate", "more", "--model", "named.json"]):  # fmt: skip
+    for command in (
+        ["rank", "named.json", "more", "-o", "s"],
+        ["evaluate", "more", "--model", "named.json"],
+    ):
         result = run(*command)
         assert result.returncode == 0
         assert result.stderr.count("does not use the feature 'copy'") == 1

@@ -19,10 +19,14 @@ from tests.docs.pages import run as run_command
 
 WIDTH = 80
 NOT_RUN = (  # servers, network access, and minutes of work
-    "firstpage demo", "firstpage serve", "firstpage label serve", "firstpage reproduce zhou2013",
-    "firstpage label judge shop --assessor robot --model", "firstpage label import",
+    "firstpage demo",
+    "firstpage serve",
+    "firstpage label serve",
+    "firstpage reproduce zhou2013",
+    "firstpage label judge shop --assessor robot --model",
+    "firstpage label import",
     "firstpage label tokens shop --revoke",
-)  # fmt: skip
+)
 PREPARATION = (
     "train ListMLE train.txt -o model.json",
     "label setup prepared --queries queries.jsonl --documents documents.jsonl --k 3 "

@@ -50,8 +50,18 @@ def weights(path: str) -> list[float]:
 def test_train_takes_labels_from_judgments(files: Path, run) -> None:
     options = ["--valid", "labeled-vali.txt", "-o", "expected.json"]
     assert run("train", "ListNet", "labeled.txt", *options).returncode == 0
-    result = run("train", "ListNet", "train.txt", "--valid", "vali.txt", "--qrels", "all.qrels",
-                 "-o", "m.json", "--json")  # fmt: skip
+    result = run(
+        "train",
+        "ListNet",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "--qrels",
+        "all.qrels",
+        "-o",
+        "m.json",
+        "--json",
+    )
     assert result.returncode == 0, result.stderr
     assert result.stderr.splitlines()[0] == (
         "firstpage: note: train.txt and vali.txt: 120 of 120 documents are judged in all.qrels."
@@ -102,8 +112,10 @@ def test_judgments_that_match_nothing_are_refused(files: Path, run, command: str
 
 @pytest.mark.slow
 def test_crossval_joins_files_and_folders_of_folds(files: Path, run) -> None:
-    for blank, labeled, more in (("all.txt", "all-labeled.txt", ["--folds", "3"]),
-                                 ("letor", "labeled", [])):  # fmt: skip
+    for blank, labeled, more in (
+        ("all.txt", "all-labeled.txt", ["--folds", "3"]),
+        ("letor", "labeled", []),
+    ):
         expected = run("crossval", labeled, "ListNet", *more, "--json")
         result = run("crossval", blank, "ListNet", *more, "--json", "--qrels", "all.qrels")
         assert result.returncode == 0, result.stderr
@@ -133,8 +145,9 @@ def test_confidences_weight_queries_unless_turned_off(files: Path, run) -> None:
         "training, from 0.05 to 0.75 (--no-confidences turns this off).\n" in result.stderr
     )
     assert weights("w.json") == pytest.approx(expected)
-    result = run("train", "ListNet", "all.txt", "--qrels", "truth.jsonl", "--no-confidences",
-                 "-o", "m.json")  # fmt: skip
+    result = run(
+        "train", "ListNet", "all.txt", "--qrels", "truth.jsonl", "--no-confidences", "-o", "m.json"
+    )
     assert "are not used here (--no-confidences)." in result.stderr
     assert weights("m.json") == pytest.approx(fp.ListNet().fit(DATA).coef_)
     assert weights("m.json") != pytest.approx(expected)
@@ -155,8 +168,10 @@ def test_crossval_weights_queries(files: Path, run) -> None:
 def test_shards_are_refused_in_one_line(files: Path, run) -> None:
     fp.write_shards("all.txt", "shards")
     fp.ListNet().fit(fp.Synthetic(queries=3, docs=4).dataset()).save("m.json")
-    for arguments in (["train", "ListNet", "shards", "-o", "m.json"],
-                      ["evaluate", "shards", "--model", "m.json"]):  # fmt: skip
+    for arguments in (
+        ["train", "ListNet", "shards", "-o", "m.json"],
+        ["evaluate", "shards", "--model", "m.json"],
+    ):
         result = run(*arguments, "--qrels", "all.qrels")
         assert result.returncode == 1
         assert "shards: --qrels needs data in memory, not shards" in result.stderr
@@ -189,8 +204,18 @@ def test_evaluate_and_compare_take_labels_from_judgments(files: Path, run) -> No
     expected = run("evaluate", "all-labeled.txt", "--scores", "good.scores", "--json").stdout
     result = run("evaluate", "all.txt", "--qrels", "all.qrels", "--scores", "good.scores", "--json")
     assert json.loads(result.stdout)["measures"] == json.loads(expected)["measures"]
-    result = run("compare", "all.txt", "--qrels", "truth.jsonl", "--scores", "good.scores",
-                 "--scores", "bad.scores", "--rounds", "100")  # fmt: skip
+    result = run(
+        "compare",
+        "all.txt",
+        "--qrels",
+        "truth.jsonl",
+        "--scores",
+        "good.scores",
+        "--scores",
+        "bad.scores",
+        "--rounds",
+        "100",
+    )
     assert result.returncode == 0, result.stderr
     result = run("evaluate", "all.txt", "--qrels", "all.qrels", "--run", "x.run")
     assert (result.returncode, "give the ground truth once" in result.stderr) == (2, True)
@@ -201,9 +226,11 @@ def test_evaluate_and_compare_take_labels_from_judgments(files: Path, run) -> No
 def test_truth_files_are_taken_wherever_qrels_are(files: Path, run) -> None:
     fp.write_run(fp.Run.from_dict({q: {d: 1.0} for q, d in (("1", "0"), ("2", "8"))}), "a.run")
     fp.write_run(fp.Run.from_dict({q: {d: 2.0} for q, d in (("1", "1"), ("2", "9"))}), "b.run")
-    for arguments in (["evaluate", "--run", "a.run"],
-                      ["compare", "--run", "a.run", "--run", "b.run", "--rounds", "100"],
-                      ["aggregate", "a.run", "b.run", "-o", "o.run"]):  # fmt: skip
+    for arguments in (
+        ["evaluate", "--run", "a.run"],
+        ["compare", "--run", "a.run", "--run", "b.run", "--rounds", "100"],
+        ["aggregate", "a.run", "b.run", "-o", "o.run"],
+    ):
         result = run(*arguments, "--qrels", "truth.jsonl")
         assert result.returncode == 0, result.stderr
 

@@ -61,10 +61,28 @@ def folder(tmp_path: Path, monkeypatch, run) -> Path:
     for name, rows in (("queries", queries), ("documents", documents)):
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(
-        "label", "setup", "labels", "--queries", "queries.jsonl", "--documents", "documents.jsonl",
-        "--k", 3, "--strategy", "tournament", "--replicates", 2, "--repeat-rate", 0.2,
-        "--assessor", "ada", "--assessor", "ben", "--lead", "lena",
-    )  # fmt: skip
+        "label",
+        "setup",
+        "labels",
+        "--queries",
+        "queries.jsonl",
+        "--documents",
+        "documents.jsonl",
+        "--k",
+        3,
+        "--strategy",
+        "tournament",
+        "--replicates",
+        2,
+        "--repeat-rate",
+        0.2,
+        "--assessor",
+        "ada",
+        "--assessor",
+        "ben",
+        "--lead",
+        "lena",
+    )
     assert result.returncode == 0, result.stderr
     assert "3 queries, 24 documents" in result.stdout
     assert result.stdout.count("signs in here") == 3
@@ -101,9 +119,16 @@ def test_the_rates_of_extra_questions_are_stored(tmp_path: Path, monkeypatch, ru
     rows = [{"query": "q", "document": f"d{i}", "text": "word"} for i in range(3)]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(
-        "label", "setup", "labels", "--documents", "documents.jsonl", "--probe-rate", 0.1,
-        "--repeat-rate", 0.2,
-    )  # fmt: skip
+        "label",
+        "setup",
+        "labels",
+        "--documents",
+        "documents.jsonl",
+        "--probe-rate",
+        0.1,
+        "--repeat-rate",
+        0.2,
+    )
     assert result.returncode == 0, result.stderr
     store = Store("labels")
     with store.read() as tx:
@@ -247,9 +272,17 @@ def setup(run, *more: object, name: str = "labels", documents: int = 6) -> None:
 
 def judge_by_model(run, stub: Stub, *more: object):
     return run(
-        "label", "judge", "labels", "--assessor", "robot", "--endpoint", stub.url, "--model", "m",
+        "label",
+        "judge",
+        "labels",
+        "--assessor",
+        "robot",
+        "--endpoint",
+        stub.url,
+        "--model",
+        "m",
         *more,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow
@@ -386,8 +419,22 @@ def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
         {"query": q, "document": f"d{i}", "text": "x" * (i + 1)} for q in "ab" for i in range(4)
     ]
     Path("documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run("label", "setup", "labels", "--documents", "documents.jsonl", "--k", 2, "--ties",
-        "--assessor", "ada", "--assessor", "ben", "--strategy", "heap")  # fmt: skip
+    run(
+        "label",
+        "setup",
+        "labels",
+        "--documents",
+        "documents.jsonl",
+        "--k",
+        2,
+        "--ties",
+        "--assessor",
+        "ada",
+        "--assessor",
+        "ben",
+        "--strategy",
+        "heap",
+    )
     judge_all("labels", {"ada": 0})
     result = run("label", "export", "labels", "-o", "truth.qrels")
     assert "1 of 2 queries are left out: nobody has finished them." in result.stderr
@@ -414,11 +461,12 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
     )
     words = ("label", "setup", "labels", "--documents", "documents.jsonl")
     for more, message in (
-        (("--gold-rate", 0.1), "needs --gold-questions"), (("--depth", 9), "--depth requires --run"),
+        (("--gold-rate", 0.1), "needs --gold-questions"),
+        (("--depth", 9), "--depth requires --run"),
         (("--tool", "grades", "--strategy", "heap"), "--strategy requires --tool pairs"),
         (("--tool", "grades", "--refine", 3), "--refine requires --tool pairs"),
         (("--tool", "grades", "--probe-rate", 0.1), "--probe-rate requires --tool pairs"),
-    ):  # fmt: skip
+    ):
         result = run(*words, *more)
         assert (result.returncode, Path("labels").exists()) == (2, False), more
         assert message in result.stderr

@@ -79,8 +79,23 @@ def judge(run, name: str, function: str) -> None:
 
 @pytest.mark.slow
 def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
-    result = done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
-                      "--depth", 3, "--k", 2, "--assessor", "ada"))  # fmt: skip
+    result = done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--index",
+            "shop.index",
+            "--queries",
+            "queries.jsonl",
+            "--depth",
+            3,
+            "--k",
+            2,
+            "--assessor",
+            "ada",
+        )
+    )
     assert "3 queries, 9 documents" in result.stdout
     assert "1 query ('none') left out: shop.index has no documents of them." in result.stderr
     refused(
@@ -120,8 +135,26 @@ def by_query(data: fp.Dataset) -> dict[str, list[str]]:
 def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     run, shop: fp.Index
 ) -> None:
-    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
-             "--first", 1, "--depth", 3, "--k", 3, "--ties", "--assessor", "ada"))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--index",
+            "shop.index",
+            "--queries",
+            "queries.jsonl",
+            "--first",
+            1,
+            "--depth",
+            3,
+            "--k",
+            3,
+            "--ties",
+            "--assessor",
+            "ada",
+        )
+    )
     judge(run, "p", "colors")
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
     data = fp.read("d.npz")
@@ -145,8 +178,24 @@ def test_every_export_gives_equal_labels_to_equal_documents(
     run, shop: fp.Index, function: str, k: int, expected: dict[int, int], noted: list[str]
 ) -> None:
     """`expected` has the labels of documents that are not blue (1) and that are (0)."""
-    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
-             "--depth", 3, "--k", k, "--ties", "--assessor", "ada"))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--index",
+            "shop.index",
+            "--queries",
+            "queries.jsonl",
+            "--depth",
+            3,
+            "--k",
+            k,
+            "--ties",
+            "--assessor",
+            "ada",
+        )
+    )
     judge(run, "p", function)
     labels = {f"sku {i}": expected[f"sku {i}" not in BLUE] for i in range(9)}
     for name in ("t.qrels", "t.jsonl", "t.npz"):
@@ -165,8 +214,23 @@ def test_every_export_gives_equal_labels_to_equal_documents(
 
 @pytest.mark.slow
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:
-    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
-             "--depth", 3, "--k", 2, "--assessor", "ada"))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--index",
+            "shop.index",
+            "--queries",
+            "queries.jsonl",
+            "--depth",
+            3,
+            "--k",
+            2,
+            "--assessor",
+            "ada",
+        )
+    )
     judge(run, "p", "first")
     shop.delete(["sku 4"])
     words = ("label", "export", "p", "--content", "data", "--features", "short")
@@ -188,8 +252,21 @@ def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -
 def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     rows = [{"query": "q", "document": key, "text": "x"} for key in GRADES]
     jsonl("graded.jsonl", *rows)
-    done(run("label", "setup", "g", "--documents", "graded.jsonl", "--tool", "grades", "--k", 3,
-             "--assessor", "ada"))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "g",
+            "--documents",
+            "graded.jsonl",
+            "--tool",
+            "grades",
+            "--k",
+            3,
+            "--assessor",
+            "ada",
+        )
+    )
     judge(run, "g", "grade")
     done(run("label", "export", "g", "-o", "truth.jsonl"))
     (truth,) = map(json.loads, Path("truth.jsonl").read_text().splitlines())
@@ -205,8 +282,25 @@ def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
 def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     rows = [{"query": q, "document": key, "text": "x"} for q in "ab" for key in GRADES]
     jsonl("graded.jsonl", *rows)
-    done(run("label", "setup", "g", "--documents", "graded.jsonl", "--tool", "pairs", "--tool",
-             "grades", "--k", 3, "--assessor", "ada", "--assessor", "ben"))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "g",
+            "--documents",
+            "graded.jsonl",
+            "--tool",
+            "pairs",
+            "--tool",
+            "grades",
+            "--k",
+            3,
+            "--assessor",
+            "ada",
+            "--assessor",
+            "ben",
+        )
+    )
     for login in ("ada", "ben"):
         done(run("label", "judge", "g", "--assessor", login, "--function", "loop_keys:first"))
     graded = done(run("label", "export", "g", "--tool", "grades", "-o", "grades.qrels"))
@@ -219,8 +313,11 @@ def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     refused(
         run("label", "export", "g", "--tool", "lists", "-o", "x.qrels"), "no judgments with the"
     )
-    refused(run("label", "export", "g", "--content", "log", "--tool", "pairs", "-o", "x.csv"),
-            "--tool requires --content truth, data or quepid", 2)  # fmt: skip
+    refused(
+        run("label", "export", "g", "--content", "log", "--tool", "pairs", "-o", "x.csv"),
+        "--tool requires --content truth, data or quepid",
+        2,
+    )
 
 
 @pytest.mark.slow
@@ -257,8 +354,19 @@ def test_pages_of_runs_give_preferences_for_dcglearn(run, shop: fp.Index) -> Non
     )
     learn = ("--C", 1, "--rounds", 0, "--test-rounds", 0, "--json")
     given = done(run("dcglearn", "learn", "preferences.jsonl", "--qrels", "shop.qrels", *learn))
-    done(run(*words[:2], "graded", *words[3:], "--run", "before.run", "--run", "after.run",
-             "--qrels", "shop.qrels"))  # fmt: skip
+    done(
+        run(
+            *words[:2],
+            "graded",
+            *words[3:],
+            "--run",
+            "before.run",
+            "--run",
+            "after.run",
+            "--qrels",
+            "shop.qrels",
+        )
+    )
     judge(run, "graded", "page")
     done(run("label", "export", "graded", "--content", "preferences", "-o", "graded.jsonl"))
     stored = done(run("dcglearn", "learn", "graded.jsonl", *learn))
@@ -286,8 +394,23 @@ def test_options_without_effect_are_refused(run, shop: fp.Index, words: Any, mes
 
 @pytest.mark.slow
 def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
-    done(run("label", "setup", "p", "--index", "shop.index", "--queries", "queries.jsonl",
-             "--assessor", "ada", "--strategy", "heap", "--first", 1))  # fmt: skip
+    done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--index",
+            "shop.index",
+            "--queries",
+            "queries.jsonl",
+            "--assessor",
+            "ada",
+            "--strategy",
+            "heap",
+            "--first",
+            1,
+        )
+    )
     shown = done(run("label", "settings", "p")).stdout
     for words in ("k            10", "strategy     heap", "ties         no", "shop.index"):
         assert " ".join(words.split()) in " ".join(shown.split())
@@ -319,10 +442,21 @@ def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.
     ]
     folder.add_query("Red  Shoe", rows)
     folder.close()
-    result = done(run(
-        "label", "setup", "p", "--queries", "feedback/queries.jsonl",
-        "--documents", "feedback/documents.jsonl", "--index", "shop.index", "--assessor", "ada",
-    ))  # fmt: skip
+    result = done(
+        run(
+            "label",
+            "setup",
+            "p",
+            "--queries",
+            "feedback/queries.jsonl",
+            "--documents",
+            "feedback/documents.jsonl",
+            "--index",
+            "shop.index",
+            "--assessor",
+            "ada",
+        )
+    )
     assert "1 queries, 3 documents" in result.stdout
     assert "note" not in result.stderr
     judge(run, "p", "first")

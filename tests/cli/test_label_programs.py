@@ -14,10 +14,24 @@ def folder(tmp_path: Path, run: Any) -> Path:
     rows = [{"query": "q1", "document": f"d{i}", "text": "words"} for i in range(3)]
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = run(
-        "label", "setup", f"{tmp_path}/p", "--documents", f"{tmp_path}/d.jsonl", "--tool", "grades",
-        "--grades", "No, n, #aa0000; Yes", "--aspects", "trust", "--reasons", "recent; clear",
-        "--lead", "lena", "--assessor", "ada",
-    )  # fmt: skip
+        "label",
+        "setup",
+        f"{tmp_path}/p",
+        "--documents",
+        f"{tmp_path}/d.jsonl",
+        "--tool",
+        "grades",
+        "--grades",
+        "No, n, #aa0000; Yes",
+        "--aspects",
+        "trust",
+        "--reasons",
+        "recent; clear",
+        "--lead",
+        "lena",
+        "--assessor",
+        "ada",
+    )
     assert made.returncode == 0, made.stderr
     return tmp_path
 

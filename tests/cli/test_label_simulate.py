@@ -27,8 +27,11 @@ def test_strategies_and_budgets_are_combined(run, tmp_path: Path) -> None:
     result = run(*SMALL, *several, "--runs", 20, "--html", page)
     lines = result.stdout.splitlines()
     assert [line.split()[:2] for line in lines[2:6]] == [
-        ["heap", "15"], ["heap", "30"], ["tournament", "15"], ["tournament", "30"],
-    ]  # fmt: skip
+        ["heap", "15"],
+        ["heap", "30"],
+        ["tournament", "15"],
+        ["tournament", "30"],
+    ]
     assert "<polyline" in page.read_text()
     assert "http" not in page.read_text().replace("http://www.w3.org/2000/svg", "")
     several_json = json.loads(run(*SMALL, *several, "--runs", 20, "--json").stdout)

@@ -49,10 +49,20 @@ def test_evaluate_and_compare_use_a_measure_file(files: Path, run) -> None:
 @pytest.mark.slow
 def test_train_and_rank_with_a_measure_file(files: Path, run) -> None:
     result = run(
-        "train", "TopSlack", "train.txt", "--valid", "vali.txt", "-m", TEXTS[0],
-        "--grid", "delta=NDCG(my measure.json, form=gains)@2,NDCG@3", "--trials-to", "t.json",
-        "-o", "m.json",
-    )  # fmt: skip
+        "train",
+        "TopSlack",
+        "train.txt",
+        "--valid",
+        "vali.txt",
+        "-m",
+        TEXTS[0],
+        "--grid",
+        "delta=NDCG(my measure.json, form=gains)@2,NDCG@3",
+        "--trials-to",
+        "t.json",
+        "-o",
+        "m.json",
+    )
     assert result.returncode == 0, result.stderr
     assert f"{TEXTS[0]} on validation data" in result.stdout
     tried = [row["delta"] for row in json.loads(Path("t.json").read_text())]
@@ -67,9 +77,15 @@ def test_train_and_rank_with_a_measure_file(files: Path, run) -> None:
 def test_gains_of_lambdamart_are_set_on_the_command_line(files: Path, run) -> None:
     for gain in ("measure.json", "0,1,3", "[0, 1, 3]"):
         result = run(
-            "train", "LambdaMART(scorer=trees(count=5))", "train.txt", "--set", f"gain={gain}",
-            "-o", "m.json", "--json",
-        )  # fmt: skip
+            "train",
+            "LambdaMART(scorer=trees(count=5))",
+            "train.txt",
+            "--set",
+            f"gain={gain}",
+            "-o",
+            "m.json",
+            "--json",
+        )
         assert result.returncode == 0, result.stderr
         assert json.loads(result.stdout)["label_gain"] == pytest.approx([0, 1, 3])
     named = "LambdaMART(scorer=trees(count=5), gain=[0, 1, 3])"

@@ -20,8 +20,17 @@ def test_a_network_with_attention_from_training_to_export(run, tmp_path) -> None
     data = fp.Synthetic(queries=30, docs="uniform(1, 9)", features=4, grades=3, seed=1).dataset()
     paths = {name: str(tmp_path / name) for name in ("data.txt", "m.json", "s.txt", "m.onnx")}
     fp.write_letor(data, paths["data.txt"])
-    trained = run("train", "ListNet", paths["data.txt"], "--set", f"scorer={NETWORK}", "--set",
-                  "solver=adam(max_iter=3)", "-o", paths["m.json"])  # fmt: skip
+    trained = run(
+        "train",
+        "ListNet",
+        paths["data.txt"],
+        "--set",
+        f"scorer={NETWORK}",
+        "--set",
+        "solver=adam(max_iter=3)",
+        "-o",
+        paths["m.json"],
+    )
     assert trained.returncode == 0, trained.stderr
     assert run("rank", paths["m.json"], paths["data.txt"], "-o", paths["s.txt"]).returncode == 0
     expected = fp.load(paths["m.json"]).predict(fp.read(paths["data.txt"]))
@@ -33,8 +42,15 @@ def test_a_network_with_attention_from_training_to_export(run, tmp_path) -> None
         assert refused.returncode == 1
         assert f"is a listwise network, which {text} cannot score" in refused.stderr
         assert refused.stderr.count("\n") == 1
-    refused = run("train", "ListNet", paths["data.txt"], "--set", "scorer=network(heads=3)",
-                  "-o", paths["m.json"])  # fmt: skip
+    refused = run(
+        "train",
+        "ListNet",
+        paths["data.txt"],
+        "--set",
+        "scorer=network(heads=3)",
+        "-o",
+        paths["m.json"],
+    )
     assert refused.returncode == 1
     assert "Network has no parameter 'heads'" in refused.stderr
 

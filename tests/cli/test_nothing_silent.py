@@ -187,7 +187,10 @@ def test_duplicate_document_prints_a_note(files: Path, run) -> None:
     result = run("evaluate", "twice.csv", "--model", "one.json")
     assert sum(message in x for x in notes(result)) == 1
     assert "the first is 'x' in query '1'" in result.stderr
-    for arguments in (["rank", "one.json", "twice.csv", "--trec", "-o", "o.run"], ["convert", "twice.csv", "o.qrels"]):  # fmt: skip
+    for arguments in (
+        ["rank", "one.json", "twice.csv", "--trec", "-o", "o.run"],
+        ["convert", "twice.csv", "o.qrels"],
+    ):
         result = run(*arguments)
         assert result.returncode == 1
         (line,) = [x for x in result.stderr.splitlines() if "note: " not in x]

@@ -15,16 +15,28 @@ def test_scores_models_and_runs(run, tmp_path, monkeypatch) -> None:
     names = [f"d{row}" for row in range(30)]
     data = fp.Dataset.from_arrays(made.X, made.y, np.repeat(np.arange(6), 5), names)
     votes = fp.PreferencePairs.from_arrays(
-        np.repeat(np.arange(6), 4), np.delete(names, np.s_[4::5]), np.delete(names, np.s_[::5]),
+        np.repeat(np.arange(6), 4),
+        np.delete(names, np.s_[4::5]),
+        np.delete(names, np.s_[::5]),
         weight=np.arange(1, 25),
-    )  # fmt: skip
+    )
     fp.write(data, "data.npz")
     fp.write_pairs(votes, "votes.csv")
     ranker = fp.RankNet().fit(data)
     ranker.save("model.json")
     expected = fp.pair_accuracy(ranker.predict(data), votes, data, ci=True)
-    result = run("evaluate", "data.npz", "--model", "model.json", "--pairs", "votes.csv", "--ci",
-                 "--json", "--per-query", "each.csv")  # fmt: skip
+    result = run(
+        "evaluate",
+        "data.npz",
+        "--model",
+        "model.json",
+        "--pairs",
+        "votes.csv",
+        "--ci",
+        "--json",
+        "--per-query",
+        "each.csv",
+    )
     assert json.loads(result.stdout) == expected.to_dict()
     with Path("each.csv").open() as file:
         values = [float(row["PairAccuracy"]) for row in csv.DictReader(file)]

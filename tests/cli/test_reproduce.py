@@ -115,9 +115,12 @@ def test_killed_run_resumes_from_the_cache(tmp_path: Path, run, monkeypatch) -> 
     args = ("reproduce", "zhou2013/figure7", "--seeds", "4", "--json")
     env = {**os.environ, "FIRSTPAGE_CACHE": str(home)}
     first = subprocess.Popen(
-        [sys.executable, "-m", "firstpage", *args, "--jobs", "2"], env=env,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "firstpage", *args, "--jobs", "2"],
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     until = time.monotonic() + PATIENCE
     while len(cached := list(home.rglob("studies/zhou2013/*/*.json"))) < 3:
         assert first.poll() is None

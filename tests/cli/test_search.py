@@ -216,9 +216,13 @@ def hostile(shop: Path) -> Path:
 
 @pytest.mark.parametrize(("words", "code", "message"), CALLS, ids=lambda value: str(value)[:60])
 def test_hostile_calls(
-    words: list[str], code: int, message: str, hostile: Path, run: Any,
+    words: list[str],
+    code: int,
+    message: str,
+    hostile: Path,
+    run: Any,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(hostile)
     result = run(*words)
     assert message in result.stderr + result.stdout
@@ -234,9 +238,14 @@ def test_the_command_chooses_as_python_does_and_the_model_searches(
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(30)]
     rows = [
-        {"id": f"d{i}", "title": " ".join(rng.choice(words, 3)), "text": " ".join(rng.choice(words, 9)),
-         "price": float(i)} for i in range(40)
-    ]  # fmt: skip
+        {
+            "id": f"d{i}",
+            "title": " ".join(rng.choice(words, 3)),
+            "text": " ".join(rng.choice(words, 9)),
+            "price": float(i),
+        }
+        for i in range(40)
+    ]
     queries = [(f"q{i}", f"w{i} w{i + 1}") for i in range(8)]
     Path("q.jsonl").write_text("".join(json.dumps({"id": q, "text": t}) + "\n" for q, t in queries))
     index = fp.Index.from_documents(rows, "i", latent=0)

@@ -73,8 +73,11 @@ def test_shards_are_read_as_one_data_set(folder: Path, run) -> None:
 
 
 def test_features_of_shards_count_from_0_where_those_of_the_text_do(folder: Path, run) -> None:
-    lines = [f"{q % 2 + d % 2} qid:{q} 0:{d} 1:{q * d % 5} 2:{d % 3}\n" for q in range(6)
-             for d in range(4)]  # fmt: skip
+    lines = [
+        f"{q % 2 + d % 2} qid:{q} 0:{d} 1:{q * d % 5} 2:{d % 3}\n"
+        for q in range(6)
+        for d in range(4)
+    ]
     Path("zero.txt").write_text("".join(lines))
     Path("test").mkdir()
     Path("test/a.txt").write_text("1 qid:7 1:3 2:1\n0 qid:7 1:1 2:2\n")  # no feature 0

@@ -147,9 +147,22 @@ def test_the_gate_sets_the_exit_code_and_writes_reports(run, folder) -> None:
     code, _, _ = run(*base, "good.run", "--save-baseline", "base.json", "-m", "RR")
     assert code == 0
     code, out, err = run(
-        *base, "bad.run", "-m", "RR", "--baseline", "base.json", "--fail-if-worse", "0.01",
-        "--fail-under", "AP=0.9", "--summary", "gate.md", "--junit", "gate.xml", "--json",
-    )  # fmt: skip
+        *base,
+        "bad.run",
+        "-m",
+        "RR",
+        "--baseline",
+        "base.json",
+        "--fail-if-worse",
+        "0.01",
+        "--fail-under",
+        "AP=0.9",
+        "--summary",
+        "gate.md",
+        "--junit",
+        "gate.xml",
+        "--json",
+    )
     assert code == 1
     assert set(json.loads(out)["measures"]) == {"RR", "AP"}
     assert "gate: failed" in err
@@ -166,8 +179,9 @@ def test_the_gate_sets_the_exit_code_and_writes_reports(run, folder) -> None:
 
 def test_compare_is_a_gate_for_the_other_rankings(run, folder) -> None:
     base = ("compare", "t.qrels", "*.run", "-m", "RR", "--rounds", 200, "--fail-if-worse", 0.01)
-    code, out, err = run(*base, "--baseline", "good", "--fail-under", "AP=0.9", "--json",
-                         "--junit", "gate.xml")  # fmt: skip
+    code, out, err = run(
+        *base, "--baseline", "good", "--fail-under", "AP=0.9", "--json", "--junit", "gate.xml"
+    )
     assert code == 1
     assert set(json.loads(out)["systems"]["bad"]) == {"RR", "AP"}
     assert "fail: bad: AP" in err
@@ -201,9 +215,14 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert code == 0
     weights = {q: float(q) for q in QRELS}
     expected = fp.evaluate(
-        BAD, few, measures="RR P@1", weights=weights, by={q: "ab"[int(q) % 2] for q in QRELS},
-        bounds=True, ci=True,
-    )  # fmt: skip
+        BAD,
+        few,
+        measures="RR P@1",
+        weights=weights,
+        by={q: "ab"[int(q) % 2] for q in QRELS},
+        bounds=True,
+        ci=True,
+    )
     record = json.loads(out)
     assert record["by"] == "class"
     assert record["measures"] == pytest.approx(expected.means)
@@ -333,18 +352,42 @@ def test_segments_of_every_run_are_shown(run, folder) -> None:
         fp.write_run(fp.Run.from_dict(table, name), folder / f"{name}.run")
     rows = "".join(f"{q},{'en' if q < 2 else 'de'}\n" for q in range(12))
     Path("q.csv").write_text(f"query,lang\n{rows}")
-    code, out, _ = run("evaluate", "t.qrels", "first.run", "second.run", "-m", "RR", "--queries",
-                       "run", "--query-table", "q.csv", "--by", "lang")  # fmt: skip
+    code, out, _ = run(
+        "evaluate",
+        "t.qrels",
+        "first.run",
+        "second.run",
+        "-m",
+        "RR",
+        "--queries",
+        "run",
+        "--query-table",
+        "q.csv",
+        "--by",
+        "lang",
+    )
     assert code == 0
     assert [line.split()[:3] for line in out.splitlines() if line.startswith(("en", "de"))] == [
-        ["en", "first", "2"], ["en", "second", "1"], ["de", "second", "3"],
-    ]  # fmt: skip
+        ["en", "first", "2"],
+        ["en", "second", "1"],
+        ["de", "second", "3"],
+    ]
 
 
 def test_bounds_of_different_queries_are_told(run, folder) -> None:
     fp.write_run(fp.Run.from_dict({"0": GOOD["0"]}, "one"), folder / "one.run")
-    code, out, err = run("compare", "t.qrels", "one.run", "good.run", "bad.run", "-m", "RR",
-                         "--queries", "run", "--bounds")  # fmt: skip
+    code, out, err = run(
+        "compare",
+        "t.qrels",
+        "one.run",
+        "good.run",
+        "bad.run",
+        "-m",
+        "RR",
+        "--queries",
+        "run",
+        "--bounds",
+    )
     assert code == 0
     assert "there are no bounds for unjudged documents" in err
     assert "removed" not in out

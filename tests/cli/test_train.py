@@ -208,9 +208,16 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
 @pytest.mark.slow
 def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     for name in (
-        "RankSVM", "SVM-MAP(C=10)", "FocusedSVM(k=5)", "top-margin", "TopSlack(delta=P@5)",
-        "RankBoost(rounds=20)", "AdaRank.MAP", "FocusedBoost(k=5, rounds=20)", "TopRank(depth=8)",
-    ):  # fmt: skip
+        "RankSVM",
+        "SVM-MAP(C=10)",
+        "FocusedSVM(k=5)",
+        "top-margin",
+        "TopSlack(delta=P@5)",
+        "RankBoost(rounds=20)",
+        "AdaRank.MAP",
+        "FocusedBoost(k=5, rounds=20)",
+        "TopRank(depth=8)",
+    ):
         result = run("train", name, "train.txt", "--valid", "vali.txt", "-o", "m.json")
         assert result.returncode == 0, (name, result.stderr)
         assert run("rank", "m.json", "test.txt", "-o", "s.txt").returncode == 0
@@ -437,8 +444,12 @@ def test_runs_that_cannot_be_written_are_refused_before_training(
 def test_features_that_count_from_0_do_so_in_every_file(tmp_path: Path, run, monkeypatch) -> None:
     """A file whose feature 0 is always 0, and omitted, looks as if it counted from 1."""
     monkeypatch.chdir(tmp_path)
-    lines = ["2 qid:1 0:3 1:1 2:0.1", "0 qid:1 0:1 1:2 2:0.4", "1 qid:2 0:2 1:2 2:0.5",
-             "0 qid:2 0:1 1:4 2:0.1"]  # fmt: skip
+    lines = [
+        "2 qid:1 0:3 1:1 2:0.1",
+        "0 qid:1 0:1 1:2 2:0.4",
+        "1 qid:2 0:2 1:2 2:0.5",
+        "0 qid:2 0:1 1:4 2:0.1",
+    ]
     Path("train.txt").write_text("\n".join([*lines, ""]))
     Path("omitted.txt").write_text("1 qid:3 1:1 2:0.2\n0 qid:3 1:5 2:0.3\n")
     Path("written.txt").write_text("1 qid:3 0:0 1:1 2:0.2\n0 qid:3 0:0 1:5 2:0.3\n")

@@ -38,8 +38,10 @@ def test_unjudged_documents_get_label_0_and_features_are_shared() -> None:
     assert labeled.y.tolist() == [-1, 0, 2.5, 1, 3, 0]
     assert np.shares_memory(labeled.X, data.X)
     assert (labeled.feature_names, labeled.recipe, labeled.source) == (
-        NAMES, {"features": 2}, "data.txt",
-    )  # fmt: skip
+        NAMES,
+        {"features": 2},
+        "data.txt",
+    )
 
 
 def test_unjudged_documents_are_dropped() -> None:
@@ -52,8 +54,10 @@ def test_unjudged_documents_are_dropped() -> None:
     assert labeled.docid.tolist() == list("acab")
     assert (list(labeled.queries), labeled.offsets.tolist()) == (["1", "2"], [0, 2, 4])
     assert (labeled.feature_names, labeled.recipe, labeled.row_order) == (
-        NAMES, {"features": 2}, None,
-    )  # fmt: skip
+        NAMES,
+        {"features": 2},
+        None,
+    )
 
 
 @pytest.mark.parametrize("unjudged", ["zero", "drop"])

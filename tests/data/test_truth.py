@@ -58,8 +58,12 @@ def test_edge_cases() -> None:
     assert top.labels[6] == 3  # one document
     better, worse = GRADES.pairs()
     assert set(zip(better.tolist(), worse.tolist(), strict=True)) == {
-        (0, 1), (0, 2), (0, 3), (2, 1), (3, 1),
-    }  # fmt: skip
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (2, 1),
+        (3, 1),
+    }
     cross = fp.Truth.from_labels([3, 2, 0, 0]).pairs("cross")
     assert set(zip(*(c.tolist() for c in cross), strict=True)) == {(0, 2), (0, 3), (1, 2), (1, 3)}
     assert len(fp.Truth.from_labels([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
@@ -147,9 +151,11 @@ def test_ideal_lists_are_the_sorted_labels(kind: str, depth: int) -> None:
     lengths = np.array([0, 1, 2, 5, 70, 300])
     n = int(lengths.sum())
     labels = {
-        "grades": rng.integers(0, 4, n), "large": rng.integers(0, 40, n),
-        "reals": rng.normal(size=n), "negative": -rng.integers(1, 4, n),
-    }[kind].astype(float)  # fmt: skip
+        "grades": rng.integers(0, 4, n),
+        "large": rng.integers(0, 40, n),
+        "reals": rng.normal(size=n),
+        "negative": -rng.integers(1, 4, n),
+    }[kind].astype(float)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     queries = fp.Truth.from_labels(np.zeros(len(lengths)), range(len(lengths))).queries
     truth = fp.Truth(labels, offsets, queries)

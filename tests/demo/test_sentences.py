@@ -57,8 +57,11 @@ def test_a_significantly_better_ranking() -> None:
 
 
 def test_a_better_ranking_without_significance() -> None:
-    c = next(c for c, _ in (comparison(0.05, 12, seed) for seed in range(20))
-             if c.verdict.difference > 0 and not c.significant and (c.questions_needed or 0) > 12)  # fmt: skip
+    c = next(
+        c
+        for c, _ in (comparison(0.05, 12, seed) for seed in range(20))
+        if c.verdict.difference > 0 and not c.significant and (c.questions_needed or 0) > 12
+    )
     assert sentences.verdict(c).startswith("Perhaps")
     assert "not statistically significant" in sentences.verdict(c)
     assert c.questions_needed is not None
@@ -78,8 +81,12 @@ def test_no_better_ranking() -> None:
 def test_questions_needed_follow_from_the_effect_size() -> None:
     c, data = comparison(0.3, 40)
     scores = _scores(data, 0.3)
-    gap = np.subtract(*(fp.evaluate(scores[name], data, measures="NDCG@5").values[0]
-                        for name in ("learned", "plain")))  # fmt: skip
+    gap = np.subtract(
+        *(
+            fp.evaluate(scores[name], data, measures="NDCG@5").values[0]
+            for name in ("learned", "plain")
+        )
+    )
     expected = (norm.ppf(1 - 0.025 / (len(c.comparison.systems) - 1)) + norm.ppf(0.8)) ** 2 / (
         gap.mean() / gap.std(ddof=1)
     ) ** 2

@@ -106,11 +106,13 @@ def for_search(folder: Path) -> None:
     words = ["red", "running", "shoes", "words", "of", "leather", "q1", "q2", "q3", "boots"]
     products = [
         {
-            "id": f"sku-{i}", "title": " ".join(rng.choice(words, 3)),
-            "text": " ".join(rng.choice(words, 20)), "price": float(i),
+            "id": f"sku-{i}",
+            "title": " ".join(rng.choice(words, 3)),
+            "text": " ".join(rng.choice(words, 20)),
+            "price": float(i),
         }
         for i in range(30)
-    ]  # fmt: skip
+    ]
     for name, rows in (("products", products[:25]), ("new", products[25:])):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     judged = [f"q{q} 0 sku-{i} {i % 3}\n" for q in (1, 2, 3) for i in range(20)]
@@ -144,11 +146,22 @@ def for_import(folder: Path) -> None:
     for query, best in (("red shoes", 2), ("straw hat", 1), ("blue scarf", 3)):
         ratings += [f"{query},d{n},{3 if n == best else 0}" for n in (1, 2, 3)]
         hits = [
-            {"_id": f"d{n}", "_score": 4.0 - n, "fields": {"_ltrlog": [{"log": [
-                {"name": "title", "value": float(n == best)}, {"name": "body", "value": 1.5 * n},
-            ]}]}}
+            {
+                "_id": f"d{n}",
+                "_score": 4.0 - n,
+                "fields": {
+                    "_ltrlog": [
+                        {
+                            "log": [
+                                {"name": "title", "value": float(n == best)},
+                                {"name": "body", "value": 1.5 * n},
+                            ]
+                        }
+                    ]
+                },
+            }
             for n in (1, 2, 3, 4)
-        ]  # fmt: skip
+        ]
         lines.append(json.dumps({"query": query, "response": {"hits": {"hits": hits}}}) + "\n")
     (folder / "quepid.csv").write_text("\n".join([*ratings, ""]))
     (folder / "log.jsonl").write_text("".join(lines))

@@ -140,8 +140,9 @@ def test_contradictory_replies_follow_the_conflicts_option(stub: Stub) -> None:
     stub.reply = '{"better": "A"}'
     skipped = Chat(stub.url, "m", conflicts="skip").judge("fruit", A, B)
     assert (skipped.outcome, skipped.skipped) == (
-        0, "the model contradicted itself when the order was swapped",
-    )  # fmt: skip
+        0,
+        "the model contradicted itself when the order was swapped",
+    )
     assert skipped.cost["input_tokens"] == 200, "skipped questions are charged too"
     assert Chat(stub.url, "m", conflicts="first").judge("fruit", A, B).outcome == 1
     with pytest.raises(DataError, match="one of tie, skip, first; got 'coin'"):

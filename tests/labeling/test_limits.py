@@ -23,12 +23,17 @@ def test_every_strategy_has_a_limit(name: str) -> None:
 
 def test_the_message_gives_advice_for_the_tool() -> None:
     for name, advice in (
-        ("adaptive(budget=9)", "pool to a smaller depth (--depth 10000, or the best 10,000 by a "
-         "score)."),
-        ("five-grade", "pool to a smaller depth (--depth 5000, or the best 5,000 by a score), or "
-         "compare them (--tool pairs takes 10,000)."),
+        (
+            "adaptive(budget=9)",
+            "pool to a smaller depth (--depth 10000, or the best 10,000 by a score).",
+        ),
+        (
+            "five-grade",
+            "pool to a smaller depth (--depth 5000, or the best 5,000 by a score), or "
+            "compare them (--tool pairs takes 10,000).",
+        ),
         ("pairs", "keep 100 lists of it."),
-    ):  # fmt: skip
+    ):
         with pytest.raises(DataError) as error:
             check_documents("q", 10_001, name)
         assert str(error.value).endswith(advice)

@@ -60,8 +60,10 @@ def test_a_stratified_sample_has_as_many_documents_of_each_stratum() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_document_is_pooled_twice_and_few_documents_are_all_taken(method: str) -> None:
-    runs = {"x": fp.Run.from_dict({"q": {"a": 2, "b": 1}, "p": {"a": 1}}),
-            "y": fp.Run.from_dict({"q": {"b": 2, "c": 1}})}  # fmt: skip
+    runs = {
+        "x": fp.Run.from_dict({"q": {"a": 2, "b": 1}, "p": {"a": 1}}),
+        "y": fp.Run.from_dict({"q": {"b": 2, "c": 1}}),
+    }
     pooled = fp.labeling.pool(runs, 10, method)
     assert {q: sorted(d) for q, d in pooled.to_dict().items()} == {"q": ["a", "b", "c"], "p": ["a"]}
 

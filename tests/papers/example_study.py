@@ -85,9 +85,15 @@ def entry(*experiments: Experiment, name: str = "figure1", claims=better) -> Pap
     plot = ("", Plot("coin", "throws", "heads", ["theirs"]))
     printed = [({"coin": "ours", "throws": 2}, 0.7)]
     return PaperEntry(
-        name, "Throws <of a coin>", "Ours is better.", experiments, claims, [plot], paper_values=printed,
+        name,
+        "Throws <of a coin>",
+        "Ours is better.",
+        experiments,
+        claims,
+        [plot],
+        paper_values=printed,
         held_equal="the coin's <weight>.",
-    )  # fmt: skip
+    )
 
 
 def study(*entries: PaperEntry) -> PaperStudy:

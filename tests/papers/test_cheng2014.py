@@ -112,8 +112,10 @@ def test_figures_of_one_data_set(tmp_path: Path, one_parameter_value: None) -> N
         assert claims
         assert {c.verdict for c in claims} <= VERDICTS
     texts = [c.text for c in results["figure2"][1]]
-    assert texts[1:] == ["TopSlack is better at NDCG@1, NDCG@3, NDCG@10, P@1, P@3",
-                         "TopMargin is better at P@10"]  # fmt: skip
+    assert texts[1:] == [
+        "TopSlack is better at NDCG@1, NDCG@3, NDCG@10, P@1, P@3",
+        "TopMargin is better at P@10",
+    ]
 
 
 @pytest.mark.slow
@@ -138,9 +140,10 @@ def test_slack_and_margin_scaling_with_all_else_equal(tmp_path: Path) -> None:
     )
     values = {(r["model"], r["measure"]): r["value"] for r in rows}
     assert set(values) == {
-        (name, m) for name in training.SCALINGS
+        (name, m)
+        for name in training.SCALINGS
         for m in ("P@1", "P@3", "P@10", "folds at w = 0, precision")
-    }  # fmt: skip
+    }
     assert values["TopMargin", "folds at w = 0, precision"] == 0.0
 
 
@@ -224,10 +227,15 @@ def example_cells(means: dict[str, float], sd: float = 0.01) -> Cells:
     """Return cells with these means and random values per query."""
     rng = np.random.default_rng(0)
     return Cells(
-        Cell({"data": "OHSUMED", "model": name, "measure": m}, np.array([v]), None,
-             v + sd * rng.normal(size=200))
-        for name, v in means.items() for m in study.MEASURES
-    )  # fmt: skip
+        Cell(
+            {"data": "OHSUMED", "model": name, "measure": m},
+            np.array([v]),
+            None,
+            v + sd * rng.normal(size=200),
+        )
+        for name, v in means.items()
+        for m in study.MEASURES
+    )
 
 
 @pytest.mark.slow

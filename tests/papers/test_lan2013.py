@@ -37,8 +37,15 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def test_study_has_all_entries() -> None:
-    expected = ["figure1", "figure2", "synthetic-clean", "synthetic-random", "synthetic-misleading",
-              "grades-mq2008", "grades-ohsumed"]  # fmt: skip
+    expected = [
+        "figure1",
+        "figure2",
+        "synthetic-clean",
+        "synthetic-random",
+        "synthetic-misleading",
+        "grades-mq2008",
+        "grades-ohsumed",
+    ]
     assert list(LAN2013.entries) == expected
     assert DEPTHS[-2:] == (1000, "full")
     for entry in LAN2013.entries.values():
@@ -176,17 +183,37 @@ def test_figure_1_runs_as_soon_as_its_data_exist(tmp_path: Path, monkeypatch, ca
     experiments = [x for x in entry.experiments if x.params["fold"] < 3]
     monkeypatch.setitem(LAN2013.entries, "figure1", replace(entry, experiments=experiments))  # type: ignore[arg-type]
     monkeypatch.setattr(
-        sys, "argv",
-        ["firstpage", "reproduce", "lan2013/fig1", "--data", str(tmp_path), "--jobs", "1", "--json"],
-    )  # fmt: skip
+        sys,
+        "argv",
+        [
+            "firstpage",
+            "reproduce",
+            "lan2013/fig1",
+            "--data",
+            str(tmp_path),
+            "--jobs",
+            "1",
+            "--json",
+        ],
+    )
     with pytest.raises(SystemExit) as caught:
         main()
     assert not caught.value.code
     record = json.loads(capsys.readouterr().out)
     cells = record["cells"]
     assert len(cells) == 4 * len(DEPTHS) * 2
-    assert cells[0].keys() == {"entry", "data", "model", "k", "measure", "paper", "ours", "se",
-                               "runs", "queries"}  # fmt: skip
+    assert cells[0].keys() == {
+        "entry",
+        "data",
+        "model",
+        "k",
+        "measure",
+        "paper",
+        "ours",
+        "se",
+        "runs",
+        "queries",
+    }
     assert {c["queries"] for c in cells} == {6}
     assert all(c["data"] == "MQ2007-list" for c in cells)
     values = {(c["model"], c["k"], c["measure"]): c["ours"] for c in cells}
@@ -216,9 +243,15 @@ def test_graded_lists_are_measured_by_order_and_by_grades(tmp_path: Path) -> Non
 @pytest.mark.data
 def test_graded_lists_of_mq2008(real_data: Path) -> None:
     rows = lists.evaluate_on_graded_lists(
-        rng(), "MQ2008", "ListMLE", [1, 10, "full"], GRIDS["ListMLE"], None, 1,
+        rng(),
+        "MQ2008",
+        "ListMLE",
+        [1, 10, "full"],
+        GRIDS["ListMLE"],
+        None,
+        1,
         str(real_data / "mq2008"),
-    )  # fmt: skip
+    )
     values = {(row["k"], row["measure"]): row["value"] for row in rows}
     assert values[10, "NDCG@10, grades"] > 0.45
     assert abs(values["full", "NDCG@10"] - values[10, "NDCG@10"]) < 0.03

@@ -95,9 +95,11 @@ def test_printed_tables_have_the_known_exceptions() -> None:
         if table[focused, measure] < max(table[p, measure] for p in parents)
     }
     assert exceptions == {
-        ("MQ2007", "FocusedSVM", "kNDCG@1"), ("TD2003", "FocusedSVM", "kNDCG@1"),
-        ("TD2003", "FocusedSVM", "kNDCG@5"), ("TD2003", "FocusedNet", "kNDCG@1"),
-    }  # fmt: skip
+        ("MQ2007", "FocusedSVM", "kNDCG@1"),
+        ("TD2003", "FocusedSVM", "kNDCG@1"),
+        ("TD2003", "FocusedSVM", "kNDCG@5"),
+        ("TD2003", "FocusedNet", "kNDCG@1"),
+    }
     for model in printed.METHODS:
         by_cutoff = [top[model, f"kNDCG@{n}"] for n in printed.CUTS]
         assert all(a < b for a, b in pairwise(by_cutoff))
@@ -163,8 +165,9 @@ def test_labeling_claims_with_simulated_assessors(name: str, seeds: int) -> None
     refuted = {text for text, verdict in results.items() if verdict == "does not hold"}
     prefixes = {
         "table1": {"the heap as printed needs", "the printed minutes"},
-        "table2": set(), "table3": {"a chi-square test of 4"},
-    }[name]  # fmt: skip
+        "table2": set(),
+        "table3": {"a chi-square test of 4"},
+    }[name]
     assert len(refuted) == len(prefixes)
     assert all(text.startswith(tuple(prefixes)) for text in refuted)
 
@@ -496,8 +499,9 @@ def test_rules_differ_only_in_edges_and_steps(tmp_path: Path) -> None:
 
 
 def test_line_search_uses_the_best_of_its_step_sizes() -> None:
-    data = Dataset.from_arrays(rng().normal(size=(60, 3)), rng(1).integers(0, 4, 60),
-                               np.repeat(np.arange(6), 10))  # fmt: skip
+    data = Dataset.from_arrays(
+        rng().normal(size=(60, 3)), rng(1).integers(0, 4, 60), np.repeat(np.arange(6), 10)
+    )
     top = data.with_labels(data.truth.top_k(4, 0))
     common = {"weak": "features", "rounds": 1, "stall": None}
     searched = edges.RecordingFocusedBoost(4, 0.5, line_search=True, **common).fit(top)
@@ -523,18 +527,22 @@ def rule_cells(values: dict[tuple[str, float | str], float]) -> Cells:
         for name in ("RankBoost", "AdaRank")
         for m in printed.TOP_K
     ]
-    return Cells(Cell(labels, np.array([v]), None, v + noise * (1 + 0.1 * i))
-                 for i, (labels, v) in enumerate(rows))  # fmt: skip
+    return Cells(
+        Cell(labels, np.array([v]), None, v + noise * (1 + 0.1 * i))
+        for i, (labels, v) in enumerate(rows)
+    )
 
 
 def test_verdicts_on_rules() -> None:
     low, high = dict.fromkeys(edges.BETAS, 0.4), dict.fromkeys(edges.BETAS, 0.6)
     ends = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
-    cells = rule_cells({
-        (rule, beta): value
-        for rule in edges.RULES
-        for beta, value in {**(high if rule == "adjusted" else low), **ends}.items()
-    })  # fmt: skip
+    cells = rule_cells(
+        {
+            (rule, beta): value
+            for rule in edges.RULES
+            for beta, value in {**(high if rule == "adjusted" else low), **ends}.items()
+        }
+    )
     results = {claim.text: claim.verdict for claim in edges._claims(cells)}
     assert len(results) == 2 * (6 + 2 + 6)
     for weak in learned.WEAK_RANKERS:
@@ -571,16 +579,25 @@ def example_cells(model: str, values: dict[str, float], sd: float = 0.001) -> li
     """Return the cells of a ranker with these means by measure."""
     noise = rng(1).normal(scale=sd, size=40)
     return [
-        Cell({"data": "x", "truth": "top-k", "model": model, "measure": m},
-             np.array([v]), None, v + noise * (1 + len(model)))
+        Cell(
+            {"data": "x", "truth": "top-k", "model": model, "measure": m},
+            np.array([v]),
+            None,
+            v + noise * (1 + len(model)),
+        )
         for m, v in values.items()
-    ]  # fmt: skip
+    ]
 
 
 def test_claim_of_a_better_value_at_every_cutoff() -> None:
     low = dict.fromkeys(printed.TOP_K, 0.4)
-    cells = Cells([*example_cells("FocusedNet", dict.fromkeys(printed.TOP_K, 0.5)), *example_cells("a", low),
-                   *example_cells("b", {**low, "kERR": 0.6})])  # fmt: skip
+    cells = Cells(
+        [
+            *example_cells("FocusedNet", dict.fromkeys(printed.TOP_K, 0.5)),
+            *example_cells("a", low),
+            *example_cells("b", {**low, "kERR": 0.6}),
+        ]
+    )
     values = comparison.ComparisonValues(cells)
     assert comparison._better_at_every_cutoff("x", values, "FocusedNet", "a").verdict == "holds"
     claim = comparison._better_at_every_cutoff("x", values, "FocusedNet", "b")
@@ -597,15 +614,23 @@ def test_claim_of_a_better_value_at_every_cutoff() -> None:
 def test_differences_are_reported_per_random_order() -> None:
     """Values are ordered by fold, then by run."""
     noise = rng(1).normal(scale=0.01, size=30)
-    names = [f"{name}, {weak}{suffix}" for name in ("AdaRank", "RankBoost", "FocusedBoost")
-             for weak in learned.WEAK_RANKERS for suffix in ("", ", beta = 0.5")]  # fmt: skip
+    names = [
+        f"{name}, {weak}{suffix}"
+        for name in ("AdaRank", "RankBoost", "FocusedBoost")
+        for weak in learned.WEAK_RANKERS
+        for suffix in ("", ", beta = 0.5")
+    ]
     runs = {"FocusedBoost": [0.5, 0.3], "RankBoost": [0.4, 0.4], "AdaRank": [0.2, 0.2]}
     cells = Cells(
-        Cell({"data": "x", "truth": "top-k", "model": name, "measure": m},
-             np.tile(runs[name.split(",")[0]], 5) + np.repeat(np.arange(5) / 100, 2), None,
-             np.mean(runs[name.split(",")[0]]) + noise * (1 + len(name)))
-        for name in names for m in printed.TOP_K
-    )  # fmt: skip
+        Cell(
+            {"data": "x", "truth": "top-k", "model": name, "measure": m},
+            np.tile(runs[name.split(",")[0]], 5) + np.repeat(np.arange(5) / 100, 2),
+            None,
+            np.mean(runs[name.split(",")[0]]) + noise * (1 + len(name)),
+        )
+        for name in names
+        for m in printed.TOP_K
+    )
     claims = comparison._random_order_claims(cells)
     assert len(claims) == 8
     assert all(claim.source == "ours" for claim in claims)
@@ -626,10 +651,16 @@ def curve_cells(means: dict[float, float]) -> Cells:
     """Return cells with these means by beta, for all focused rankers and measures."""
     noise = rng(2).normal(scale=0.01, size=60)
     return Cells(
-        Cell({"data": "x", "truth": truth, "model": model, "measure": m, "beta": b},
-             np.array([v]), None, v + noise * (1 + b))
-        for model in comparison.FAMILIES for truth, m in niu_study.MEASURES for b, v in means.items()
-    )  # fmt: skip
+        Cell(
+            {"data": "x", "truth": truth, "model": model, "measure": m, "beta": b},
+            np.array([v]),
+            None,
+            v + noise * (1 + b),
+        )
+        for model in comparison.FAMILIES
+        for truth, m in niu_study.MEASURES
+        for b, v in means.items()
+    )
 
 
 def test_verdicts_on_curves_of_beta() -> None:

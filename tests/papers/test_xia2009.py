@@ -28,9 +28,10 @@ VERDICTS = {"holds", "does not hold", "inconclusive"}
 def three_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce SGD to three epochs."""
     monkeypatch.setitem(
-        training.TRAININGS, "SGD",
+        training.TRAININGS,
+        "SGD",
         ({"ties": "random", "l2": 0.0, "solver": "sgd(max_iter=3)"}, True),
-    )  # fmt: skip
+    )
 
 
 def run_entry(
@@ -73,8 +74,11 @@ def test_printed_numbers_on_binary_data(data: str) -> None:
         assert all(
             a > b for a, b in zip(printed_values[top], printed_values["ListMLE"], strict=True)
         )
-    best = [m for i, m in enumerate(MEASURES) if max(v[i] for v in printed_values.values())
-            == printed_values[study.TOP_10][i]]  # fmt: skip
+    best = [
+        m
+        for i, m in enumerate(MEASURES)
+        if max(v[i] for v in printed_values.values()) == printed_values[study.TOP_10][i]
+    ]
     exceptions = set(MEASURES) - set(best)
     assert exceptions == ({"P@10"} if data == "TD2003" else {"P@3"})  # ListNet .222, Top-3 .417
     assert all(v[0] == v[3] for v in printed_values.values())
@@ -203,10 +207,14 @@ def example_cells(values: dict[tuple[str, str], float], sd: float = 0.01) -> Cel
     noise = np.random.default_rng(0).normal(size=100)
     noise = sd * (noise - noise.mean())
     return Cells(
-        Cell({"method": n, "measure": m}, np.full(5, v), PRINTED["OHSUMED"][n][MEASURES.index(m)],
-             v + noise * (1 + 0.1 * i))
+        Cell(
+            {"method": n, "measure": m},
+            np.full(5, v),
+            PRINTED["OHSUMED"][n][MEASURES.index(m)],
+            v + noise * (1 + 0.1 * i),
+        )
         for i, ((n, m), v) in enumerate(values.items())
-    )  # fmt: skip
+    )
 
 
 def printed(methods: tuple[str, ...], reduction: float = 0.0) -> dict[tuple[str, str], float]:
@@ -290,8 +298,11 @@ def test_published_means_on_ohsumed(real_data: Path) -> None:
     folder = str(real_data / "ohsumed")
     for name, published in LETOR.items():
         rows = [
-            r for f in range(1, 6)
-            for r in training.evaluate_baseline(np.random.default_rng(0), "OHSUMED", name, False, f, folder)
-        ]  # fmt: skip
+            r
+            for f in range(1, 6)
+            for r in training.evaluate_baseline(
+                np.random.default_rng(0), "OHSUMED", name, False, f, folder
+            )
+        ]
         for measure, value in zip(MEASURES, published, strict=True):
             assert np.mean([r["value"] for r in rows if r["measure"] == measure]) >= value - 0.01

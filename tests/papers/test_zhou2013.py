@@ -293,10 +293,14 @@ def example_cells(curves: dict[str, dict[int, float]]) -> Cells:
 
 
 def test_claim_of_half_the_labels() -> None:
-    cells = example_cells({
-        "random": {100: 0.9, 300: 0.95, 500: 0.99}, "simple-margin": {100: 0.96, 200: 0.98},
-        "diverse": {100: 0.9, 300: 0.97}, "committee": {100: 0.9, 200: 0.95},
-    })  # fmt: skip
+    cells = example_cells(
+        {
+            "random": {100: 0.9, 300: 0.95, 500: 0.99},
+            "simple-margin": {100: 0.96, 200: 0.98},
+            "diverse": {100: 0.9, 300: 0.97},
+            "committee": {100: 0.9, 200: 0.95},
+        }
+    )
     assert study.labels_needed(cells, "random") == pytest.approx(400)
     assert study.labels_needed(cells, "simple-margin") == pytest.approx(150)
     assert study.half_the_labels("x", cells, "simple-margin").verdict == "holds"
@@ -307,8 +311,10 @@ def test_claim_of_half_the_labels() -> None:
 
 def test_strategies_are_compared_on_the_runs_that_both_have() -> None:
     """The committee has fewer runs than random pairs; the additional runs do not count."""
-    points = {"committee": {20: [0.9] * 2, 180: [0.98] * 2},
-              "random": {20: [0.9] * 4, 100: [0.9, 0.9, 1.0, 1.0], 400: [0.98] * 4}}  # fmt: skip
+    points = {
+        "committee": {20: [0.9] * 2, 180: [0.98] * 2},
+        "random": {20: [0.9] * 4, 100: [0.9, 0.9, 1.0, 1.0], 400: [0.98] * 4},
+    }
     cells = Cells(
         Cell({"strategy": name, "pairs": m}, np.array(values))
         for name, curve in points.items()

@@ -87,9 +87,13 @@ class PlainCollection:
         return (self.cf(stream, term) + 0.5) / (self.size(stream) + 0.5 * len(vocabulary))
 
     def bm25(
-        self, text: str, name: str, k1: float = 1.2, b: float = 0.75,
+        self,
+        text: str,
+        name: str,
+        k1: float = 1.2,
+        b: float = 0.75,
         weights: Mapping[str, float] | None = None,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """Return BM25 over weighted fields, as in the docstring of BM25."""
         weight = {f: (weights or {}).get(f, 1.0) for f in self.analyzers}
         mean = sum(w * self.size(f) for f, w in weight.items()) / len(self.terms)
@@ -181,8 +185,11 @@ class PlainCollection:
                 mixed += math.log(0.5 * background[t])
             dirichlet += math.log((tf[t] + mean * background[t]) / (length + mean))
         return {
-            **out, "lm_absolute": absolute, "lm_dirichlet": dirichlet, "lm_jelinek_mercer": mixed,
-        }  # fmt: skip
+            **out,
+            "lm_absolute": absolute,
+            "lm_dirichlet": dirichlet,
+            "lm_jelinek_mercer": mixed,
+        }
 
     def _match(self, query: PlainQuery, stream: str, name: str) -> dict[str, float]:
         terms = self.terms[name][stream]

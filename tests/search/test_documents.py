@@ -317,9 +317,14 @@ def test_parquet(tmp_path: Path) -> None:
     assert (first.id, second.id) == ("1", "2")
     assert second.values == {}
     assert first.values == {
-        "text": "a", "price": 1.5, "sold": 1.0, "day": "2024-02-29",
-        "time": "2024-02-29T01:02:03", "tags": "x\ny", "cost": 2.25,
-    }  # fmt: skip
+        "text": "a",
+        "price": 1.5,
+        "sold": 1.0,
+        "day": "2024-02-29",
+        "time": "2024-02-29T01:02:03",
+        "tags": "x\ny",
+        "cost": 2.25,
+    }
     assert second.location == f"{tmp_path}/a.parquet: row 2"
     packed = gzip.compress((tmp_path / "a.parquet").read_bytes())
     assert values(tmp_path / "b.parquet.gz", packed)["1"] == first.values
@@ -476,12 +481,12 @@ def test_refused_smart_files(raw: str, message: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @given(
     st.lists(
-        st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])).map(str.strip).filter(
-            lambda line: not line.startswith(".")
-        ),
+        st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]))
+        .map(str.strip)
+        .filter(lambda line: not line.startswith(".")),
         min_size=1,
     )
-)  # fmt: skip
+)
 def test_smart_text_comes_back(tmp_path: Path, lines: list[str]) -> None:
     records = "".join(f".I {n}\n.W\n{line}\n" for n, line in enumerate(lines))
     found = values(tmp_path / "a", records, format="smart")
@@ -514,10 +519,14 @@ def test_folder(tmp_path: Path) -> None:
     folder = folder_of(
         tmp_path / "docs",
         {
-            "b.txt": "bee\n", "a/z.md": "# zed", "a.htm": "<title>A</title>page", "a-b/c.HTML": "<p>c",
-            "d.txt.gz": gzip.compress(b"\xef\xbb\xbfdee"), "e.txt": "",
+            "b.txt": "bee\n",
+            "a/z.md": "# zed",
+            "a.htm": "<title>A</title>page",
+            "a-b/c.HTML": "<p>c",
+            "d.txt.gz": gzip.compress(b"\xef\xbb\xbfdee"),
+            "e.txt": "",
         },
-    )  # fmt: skip
+    )
     empty = f"{folder}: 1 of 6 files is empty, and found by no search: e.txt."
     with pytest.warns(FirstpageWarning, match=re.escape(empty)):
         found = list(read_documents([folder]))
@@ -570,20 +579,31 @@ def test_encodings_of_a_folder(tmp_path: Path) -> None:
     folder = folder_of(
         tmp_path / "d",
         {
-            "bytes.txt": bytes(range(256)), "euro.html": "<p>5 €".encode("cp1252"),
-            "greek.html": "<meta charset=iso-8859-7>λ".encode("iso-8859-7"), "latin.md": b"# caf\xe9",
-            "mark.txt": "\ufeffdé".encode(), "mixed.txt": b"\xff\xc3\xa9", "new.txt": "né",
-            "sixteen.txt": "dé".encode("utf-16"), "sixty.txt": "\ufeffdé".encode("utf-16-be"),
+            "bytes.txt": bytes(range(256)),
+            "euro.html": "<p>5 €".encode("cp1252"),
+            "greek.html": "<meta charset=iso-8859-7>λ".encode("iso-8859-7"),
+            "latin.md": b"# caf\xe9",
+            "mark.txt": "\ufeffdé".encode(),
+            "mixed.txt": b"\xff\xc3\xa9",
+            "new.txt": "né",
+            "sixteen.txt": "dé".encode("utf-16"),
+            "sixty.txt": "\ufeffdé".encode("utf-16-be"),
             "utf32.txt": "dé".encode("utf-32"),
         },
-    )  # fmt: skip
+    )
     with pytest.warns(FirstpageWarning) as caught:
         values = {document.id: document.values for document in read_documents([folder])}
     assert values.pop("latin.md") == {"title": "café"}
     assert {name: value["text"] for name, value in values.items()} == {
-        "euro.html": "5 €", "greek.html": "λ", "mark.txt": "dé", "mixed.txt": "ÿÃ©", "new.txt": "né",
-        "sixteen.txt": "dé", "sixty.txt": "dé", "utf32.txt": "dé",
-    }  # fmt: skip
+        "euro.html": "5 €",
+        "greek.html": "λ",
+        "mark.txt": "dé",
+        "mixed.txt": "ÿÃ©",
+        "new.txt": "né",
+        "sixteen.txt": "dé",
+        "sixty.txt": "dé",
+        "utf32.txt": "dé",
+    }
     assert [str(warning.message) for warning in caught] == [
         f"{folder}: 1 of 10 files is left out, since NUL bytes are not text: bytes.txt.",
         f"{folder}: 3 of 10 files are not UTF-8, and read as Windows-1252: euro.html, latin.md, "
@@ -595,11 +615,13 @@ def test_invalid_bytes_of_a_declared_encoding_are_counted(tmp_path: Path) -> Non
     folder = folder_of(
         tmp_path / "d",
         {
-            "a.txt": b"\xef\xbb\xbfx\xe9", "b.html": b"<meta charset=euc-kr>x\xff",
-            "c.txt": "x\ufffd".encode(), "d.txt": "x\ufffd".encode("utf-16"),
+            "a.txt": b"\xef\xbb\xbfx\xe9",
+            "b.html": b"<meta charset=euc-kr>x\xff",
+            "c.txt": "x\ufffd".encode(),
+            "d.txt": "x\ufffd".encode("utf-16"),
             "e.txt": "x".encode("utf-16") + b"y",
         },
-    )  # fmt: skip
+    )
     with pytest.warns(FirstpageWarning) as caught:
         texts = [document.values["text"] for document in read_documents([folder])]
     assert texts == ["x\ufffd"] * 5
@@ -730,5 +752,8 @@ def test_cranfield(real_data: Path) -> None:
         == "experimental investigation of the aerodynamics of a\nwing in a slipstream ."
     )
     assert {name for document in found.values() for name in document.values} == {
-        "title", "author", "bibliography", "text",
-    }  # fmt: skip
+        "title",
+        "author",
+        "bibliography",
+        "text",
+    }

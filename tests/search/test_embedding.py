@@ -49,9 +49,14 @@ def model(library: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", ":", *WORDS]
         (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
         config = BertConfig(
-            vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-            intermediate_size=32, max_position_embeddings=256, initializer_range=0.5,
-        )  # fmt: skip
+            vocab_size=len(vocabulary),
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=256,
+            initializer_range=0.5,
+        )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(5)
             BertModel(config).save_pretrained(folder / "bert")
@@ -68,10 +73,13 @@ def documents() -> list[dict[str, Any]]:
     rng = np.random.default_rng(3)
     lengths = [3, 20, 95, 96, 97, 120, 180, 400, 1500]
     return [
-        {"id": f"d{i}", "title": " ".join(rng.choice(WORDS, 4)),
-         "text": "\n".join(rng.choice(WORDS, lengths[i % len(lengths)]))}
+        {
+            "id": f"d{i}",
+            "title": " ".join(rng.choice(WORDS, 4)),
+            "text": "\n".join(rng.choice(WORDS, lengths[i % len(lengths)])),
+        }
         for i in range(27)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -264,9 +272,11 @@ def test_only_new_texts_are_embedded(index: Index, model: Path) -> None:
     index.delete(["new"])
     assert np.array_equal(values(embed(index, model, "embedding 0 of 27 documents")), after[:-1])
     fresh = Index.from_documents(
-        [{**row, "title": "The " + row["title"]} for row in documents()], index.path, latent=0,
+        [{**row, "title": "The " + row["title"]} for row in documents()],
+        index.path,
+        latent=0,
         overwrite=True,
-    )  # fmt: skip
+    )
     assert (values(embed(fresh, model))[:, 0] != before[:, 0]).all()  # a stop word counts here
 
 

@@ -22,12 +22,15 @@ def documents(count: int = 50) -> list[dict[str, Any]]:
     rng = np.random.default_rng(3)
     return [
         {
-            "id": f"d{i}", "title": " ".join(rng.choice(WORDS, 4)),
-            "text": " ".join(rng.choice(WORDS, 25)), "price": float(i) if i % 5 else None,
-            "stock": i - 20.0, "date": f"2024-01-{i % 28 + 1:02}",
+            "id": f"d{i}",
+            "title": " ".join(rng.choice(WORDS, 4)),
+            "text": " ".join(rng.choice(WORDS, 25)),
+            "price": float(i) if i % 5 else None,
+            "stock": i - 20.0,
+            "date": f"2024-01-{i % 28 + 1:02}",
         }
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 QUERIES = [(f"q{i}", f"w{i} w{i + 3} w{2 * i}") for i in range(20)]

@@ -527,9 +527,11 @@ def test_damaged_files(tmp_path: Path) -> None:
             shutil.copytree(source, path)
             content = (path / file).read_bytes()
             damaged = {
-                "empty": b"", "cut": content[: len(content) // 2], "zeros": bytes(len(content)),
+                "empty": b"",
+                "cut": content[: len(content) // 2],
+                "zeros": bytes(len(content)),
                 "noise": bytes(random.Random(0).randrange(256) for _ in content),
-            }.get(damage)  # fmt: skip
+            }.get(damage)
             if damaged is None:
                 (path / file).unlink()
             else:

@@ -50,9 +50,15 @@ def index(collection: dict[str, dict[str, str]], tmp_path_factory: pytest.TempPa
 
 QUERIES = ("w1 w5", "w20 w20 w3", "w0", "w29 zebra", "w4 w7 w11 w2")
 SCORINGS = (
-    BM25(), BM25(k1=0.0), BM25(k1=0.9, b=0.4), BM25(b=0.0), BM25(b=1.0, k1=3.0),
-    BM25(weights={"title": 3.0}), BM25(weights={"title": 0.0}), BM25(weights={"text": 0.5}),
-)  # fmt: skip
+    BM25(),
+    BM25(k1=0.0),
+    BM25(k1=0.9, b=0.4),
+    BM25(b=0.0),
+    BM25(b=1.0, k1=3.0),
+    BM25(weights={"title": 3.0}),
+    BM25(weights={"title": 0.0}),
+    BM25(weights={"text": 0.5}),
+)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS, ids=str)

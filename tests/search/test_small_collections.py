@@ -72,8 +72,10 @@ def test_defaults_hold_against_tuned_bm25(ranker: type[fp.Ranker], tmp_path: Pat
         warnings.simplefilter("ignore", FirstpageWarning)
         data = fp.TextFeatures(index).dataset(queries, run, qrels)
         results = fp.cross_validate(
-            {"learned": ranker(normalize="standard")}, split_folds(data, 5, 0), "NDCG@10",
+            {"learned": ranker(normalize="standard")},
+            split_folds(data, 5, 0),
+            "NDCG@10",
             runs={"bm25": bm25},
-        )  # fmt: skip
+        )
     learned, baseline = (results.mean(name, "NDCG@10") for name in ("learned", "bm25"))
     assert learned > baseline - 0.02, (learned, baseline)

@@ -28,10 +28,16 @@ Segment = bytes | float  # bytes to send, or seconds to wait
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     process_server = Server(
-        write_model(tmp_path_factory.mktemp("hostile") / "model.json"), "--poll", "0.05",
-        "--max-connections", str(MAX_CONNECTIONS), "--max-bytes", "100000",
-        "--max-candidates", "50",
-    )  # fmt: skip
+        write_model(tmp_path_factory.mktemp("hostile") / "model.json"),
+        "--poll",
+        "0.05",
+        "--max-connections",
+        str(MAX_CONNECTIONS),
+        "--max-bytes",
+        "100000",
+        "--max-candidates",
+        "50",
+    )
     yield process_server
     assert process_server.stop() == 0
     assert process_server.process.stdout is not None
@@ -93,29 +99,40 @@ REQUESTS = {  # segments, and the statuses of the answers
     "a chunk longer than its length": ([head(CHUNKED) + b"5\r\n" + GOOD], [400]),
     "a chunk without a length": ([head(CHUNKED), 0.1, b"zz\r\n" + GOOD], [400]),
     "an invalid chunk after 415": (
-        [head(CHUNKED, media="text/csv"), 0.2, b"zz\r\nx", 0.1, b"more"], [415],
+        [head(CHUNKED, media="text/csv"), 0.2, b"zz\r\nx", 0.1, b"more"],
+        [415],
     ),
     "an invalid chunk after 404": ([head(CHUNKED, path="/no"), 0.2, b"zz\r\nx"], [404]),
     "an invalid chunk after 413": (
-        [head(CHUNKED), chunk(b"x" * 100_001), 0.2, b"zz\r\nx", 0.1, b"more"], [413],
+        [head(CHUNKED), chunk(b"x" * 100_001), 0.2, b"zz\r\nx", 0.1, b"more"],
+        [413],
     ),
-    "a too short length": ([head(f"Content-Length: {len(GOOD) - 9}\r\n") + GOOD, b"\r\n\r\n"], [422, 400]),
+    "a too short length": (
+        [head(f"Content-Length: {len(GOOD) - 9}\r\n") + GOOD, b"\r\n\r\n"],
+        [422, 400],
+    ),
     "two lengths": ([head("Content-Length: 5\r\nContent-Length: 6\r\n")], [400]),
     "a negative length": ([head("Content-Length: -5\r\n")], [400]),
     "a very long length": ([head("Content-Length: " + "9" * 40 + "\r\n")], [400]),
     "too long, with expect": ([head("Expect: 100-continue\r\nContent-Length: 999999\r\n")], [413]),
     "expect": (
-        [head(f"Expect: 100-continue\r\nConnection: close\r\nContent-Length: {len(GOOD)}\r\n"), 0.1, GOOD],
+        [
+            head(f"Expect: 100-continue\r\nConnection: close\r\nContent-Length: {len(GOOD)}\r\n"),
+            0.1,
+            GOOD,
+        ],
         [100, 200],
     ),
     "not HTTP": ([b"\x16\x03\x01\x02\x00" + b"a" * 99 + b"\r\n\r\n"], [400]),
     "a websocket": (
-        [b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"],
+        [
+            b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+        ],
         [200],
     ),
     "many headers": ([b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 9000], [400]),
     "a long header": ([b"GET / HTTP/1.1\r\nHost: x\r\na: " + b"x" * 20_000], [400]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -131,10 +148,17 @@ def test_malformed_requests_have_the_expected_status(server: Server, name: str) 
 
 def test_methods_have_the_expected_status(server: Server) -> None:
     for method, path, status in (
-        ("HEAD", "/health", 200), ("HEAD", "/", 200), ("HEAD", "/rank", 405), ("OPTIONS", "/rank", 405),
-        ("OPTIONS", "*", 404), ("TRACE", "/", 405), ("CONNECT", "x:1", 404), ("FOO", "/model", 405),
-        ("GET", "/%ff%00", 404), ("GET", "http://x/health", 404),
-    ):  # fmt: skip
+        ("HEAD", "/health", 200),
+        ("HEAD", "/", 200),
+        ("HEAD", "/rank", 405),
+        ("OPTIONS", "/rank", 405),
+        ("OPTIONS", "*", 404),
+        ("TRACE", "/", 405),
+        ("CONNECT", "x:1", 404),
+        ("FOO", "/model", 405),
+        ("GET", "/%ff%00", 404),
+        ("GET", "http://x/health", 404),
+    ):
         out = exchange(
             server, f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
         )

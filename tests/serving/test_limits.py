@@ -26,10 +26,13 @@ def test_large_requests_are_processed_in_a_thread(tmp_path: Path) -> None:
     explained = {"answer": "json", "explain": "2"}
     media = NPY["content-type"]
     for model, content, params, batch, slow in (
-        (linear, few, {}, False, False), (linear, few, explained, False, False),
-        (trees, few, {}, False, False), (trees, few, explained, False, True),
-        (linear, many, lengths, True, True), (linear, many, {**lengths, **explained, "top": "1"}, True, True),
-    ):  # fmt: skip
+        (linear, few, {}, False, False),
+        (linear, few, explained, False, False),
+        (trees, few, {}, False, False),
+        (trees, few, explained, False, True),
+        (linear, many, lengths, True, True),
+        (linear, many, {**lengths, **explained, "top": "1"}, True, True),
+    ):
         work = (model, RawRequest(media, content, params, batch, model.names, Limits()))
         if slow:
             with pytest.raises(TooSlow):
@@ -49,9 +52,12 @@ def test_explanations_have_a_limit(model: Path) -> None:
     for client in clients(model, Limits(explained_candidates=20, explanation_terms=30)):
         queries = [body(X)] * 4
         for options, status in (
-            ({}, 200), ({"explain": 1}, 413), ({"explain": 1, "top": 5}, 200),
-            ({"explain": 2, "top": 5}, 413), ({"explain": 9, "top": 1}, 200),
-        ):  # fmt: skip
+            ({}, 200),
+            ({"explain": 1}, 413),
+            ({"explain": 1, "top": 5}, 200),
+            ({"explain": 2, "top": 5}, 413),
+            ({"explain": 9, "top": 1}, 200),
+        ):
             response = client.post("/batch", json={"queries": queries, **options})
             assert response.status_code == status, response.text
         assert "'top'" in client.post("/batch", json={"queries": queries, "explain": 1}).text

@@ -23,9 +23,14 @@ def colored() -> fp.Dataset:
     X[:, 3] = (dataset().y + rng.integers(0, 2, len(X))) % 3
     X[rng.random(X.shape) < 0.2] = np.nan
     return fp.Dataset(
-        X, dataset().y, dataset().offsets, dataset().queries, None, (*NAMES[:3], "color"),
+        X,
+        dataset().y,
+        dataset().offsets,
+        dataset().queries,
+        None,
+        (*NAMES[:3], "color"),
         categories={3: COLORS},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

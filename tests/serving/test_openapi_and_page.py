@@ -34,9 +34,11 @@ HOSTILE = (
 EXAMPLES = 40
 PATHS = {"/rank", "/batch", "/reload", "/", "/health", "/model", "/metrics", "/openapi.json"}
 CHECKS = [
-    not_a_server_error, checks.status_code_conformance, checks.content_type_conformance,
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
     checks.response_schema_conformance,
-]  # fmt: skip
+]
 
 
 def test_document_has_the_features_and_limits(model: Path) -> None:
@@ -100,8 +102,13 @@ def test_every_answer_conforms_to_the_document(kind: str, tmp_path: Path) -> Non
         posts = operation.method.upper() == "POST"
 
         @given(case=operation.as_strategy())
-        @settings(max_examples=EXAMPLES if posts else 5, deadline=None, derandomize=True,
-                  database=None, suppress_health_check=list(HealthCheck))  # fmt: skip
+        @settings(
+            max_examples=EXAMPLES if posts else 5,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
         def run(case: Any) -> None:
             if case.path == "/reload" and len(statuses) % 2:
                 case.headers = {**(case.headers or {}), "Authorization": "Bearer right"}

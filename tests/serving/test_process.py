@@ -37,9 +37,12 @@ class Server:
         self.log = model.parent / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True,
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
                 env={**os.environ, "PYTHONPATH": str(SOURCE)},
-            )  # fmt: skip
+            )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line.startswith("Serving "), self.log.read_text()
@@ -198,10 +201,13 @@ def test_startup_errors_are_one_line(tmp_path: Path, model: Path) -> None:
         busy.listen()
         port = busy.getsockname()[1]
         result = subprocess.run(
-            [sys.executable, "-c", EVERY_MISTAKE], capture_output=True, text=True, timeout=PATIENCE,
+            [sys.executable, "-c", EVERY_MISTAKE],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
             input=f"{bad}\n{tmp_path / 'none.json'}\n{model} --port {port}\n",
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        )  # fmt: skip
+        )
     assert "Traceback" not in result.stderr
     *reports, rest = result.stderr.split("exit 1\n")
     assert (len(reports), rest) == (3, "")

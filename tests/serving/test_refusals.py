@@ -121,8 +121,10 @@ def test_repeated_keys_are_refused(client, sent: str) -> None:
     """Otherwise the last one would count without a word."""
     query = sent.replace("FEATURES", FEATURES)
     for path, content in (
-        ("/rank", query), ("/batch", f"[{query}]"), ("/batch", f'{{"queries": [{query}]}}'),
-    ):  # fmt: skip
+        ("/rank", query),
+        ("/batch", f"[{query}]"),
+        ("/batch", f'{{"queries": [{query}]}}'),
+    ):
         response = client.post(path, content=content)
         assert response.status_code == 422
         assert f"the key '{REPEATED[sent]}' occurs twice in one" in response.json()["detail"]
@@ -230,7 +232,10 @@ def test_corrupt_arrow_never_fails_the_server(client) -> None:
 def test_corrupt_json_never_fails_the_server(client) -> None:
     """Replace bytes with characters that are special to parsers."""
     hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
-    sent = [json.dumps(each).encode() for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})]  # fmt: skip
+    sent = [
+        json.dumps(each).encode()
+        for each in (body(X[:2], top=1), [body(X[:1])], {"queries": [body(X[:1])]})
+    ]
     rng = np.random.default_rng(0)
     for _ in range(400):
         broken = bytearray(sent[rng.integers(len(sent))])

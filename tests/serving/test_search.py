@@ -153,9 +153,12 @@ def test_the_default_depth_is_at_most_the_candidates(shop: Shop) -> None:
         assert "'depth' is 10, and the first stage returns 3" in refused.json()["detail"]
         document = client.get("/openapi.json").json()
         assert document["components"]["schemas"]["SearchMessage"]["properties"]["depth"] == {
-            "type": "integer", "minimum": 1, "maximum": 3, "default": 3,
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 3,
+            "default": 3,
             "description": "Number of documents in the answer.",
-        }  # fmt: skip
+        }
 
 
 def test_searches_are_counted(client: TestClient) -> None:
@@ -387,8 +390,13 @@ def test_every_answer_conforms_to_the_document(shop: Shop) -> None:
             continue
 
         @given(case=operation.as_strategy())
-        @settings(max_examples=40, deadline=None, derandomize=True, database=None,
-                  suppress_health_check=list(HealthCheck))  # fmt: skip
+        @settings(
+            max_examples=40,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
         def run(case: Any) -> None:
             case.headers = {**(case.headers or {}), "host": "localhost"}
             response = case.call_and_validate(checks=CHECKS)

@@ -112,9 +112,10 @@ def test_a_model_whose_scores_overflow_is_refused(
         reason = "model.json: computes scores that are not finite: its largest weight is 1e+308"
         assert response.status_code == 422
         for text in (
-            response.json()["detail"], client.get("/health").json()["refused"],
+            response.json()["detail"],
+            client.get("/health").json()["refused"],
             serving_log.getvalue(),
-        ):  # fmt: skip
+        ):
             assert reason in text
         assert client.get("/health").json()["status"] == "degraded"
         assert client.post("/rank", json=body(X)).json() == before
@@ -220,23 +221,31 @@ def test_reload_reports_what_changed(model: Path) -> None:
 
         report = reload()
         assert (report["accepted"], report["changed"], report["old"], report["new"]) == (
-            True, False, old, old,
-        )  # fmt: skip
+            True,
+            False,
+            old,
+            old,
+        )
         write_model(model, "stumps")
         second = hashlib.sha256(model.read_bytes()).hexdigest()
         new = {"digest": second, "ranker": "RankBoost", "features": 4}
         report = reload()
         assert (report["accepted"], report["changed"], report["old"], report["new"]) == (
-            True, True, old, new,
-        )  # fmt: skip
+            True,
+            True,
+            old,
+            new,
+        )
         assert report["features"] == {"added": [], "removed": []}
         assert (report["reloads"], report["refused"]) == (1, None)
         linear_model(model, [*NAMES[:2], "price"])
         assert reload()["features"] == {"added": ["price"], "removed": ["clicks", "age"]}
         model.write_bytes(b"half")
         assert reload()["new"] == {
-            "digest": hashlib.sha256(b"half").hexdigest(), "ranker": None, "features": None,
-        }  # fmt: skip
+            "digest": hashlib.sha256(b"half").hexdigest(),
+            "ranker": None,
+            "features": None,
+        }
         model.unlink()
         assert reload()["new"] is None
 

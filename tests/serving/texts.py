@@ -41,12 +41,27 @@ def documents() -> list[dict[str, Any]]:
         for n in range(3)
     ]
     hostile = [
-        {"id": SCRIPT, "title": f"Hostile {SCRIPT}", "text": f"{SCRIPT} hostile text", "price": 1.0},
+        {
+            "id": SCRIPT,
+            "title": f"Hostile {SCRIPT}",
+            "text": f"{SCRIPT} hostile text",
+            "price": 1.0,
+        },
         {"id": "long", "title": "hostile " * 100, "text": "huge hostile " * 40_000, "price": 1.0},
-        {"id": OVERRIDE, "title": f"hostile {OVERRIDE}", "text": f"{OVERRIDE} hostile", "price": 1.0},
+        {
+            "id": OVERRIDE,
+            "title": f"hostile {OVERRIDE}",
+            "text": f"{OVERRIDE} hostile",
+            "price": 1.0,
+        },
         {"id": "x" * 190, "title": "hostile", "text": "w" * 5000 + " hostile", "price": 1.0},
-        {"id": "zalgo", "title": "hostile " + "a" + "\u0301" * 500, "text": "hostile", "price": 1.0},
-    ]  # fmt: skip
+        {
+            "id": "zalgo",
+            "title": "hostile " + "a" + "\u0301" * 500,
+            "text": "hostile",
+            "price": 1.0,
+        },
+    ]
     return shop + hostile
 
 
@@ -56,10 +71,12 @@ def grades() -> dict[str, dict[str, float]]:
     for name, text in QUERIES:
         color, thing = text.split()
         judged[name] = {
-            each["id"]: 3.0 - int(each["id"][-1]) if each["id"].startswith(f"{color}-{thing}") else 0.0
+            each["id"]: 3.0 - int(each["id"][-1])
+            if each["id"].startswith(f"{color}-{thing}")
+            else 0.0
             for each in documents()
             if thing in each["id"]
-        }  # fmt: skip
+        }
     return judged
 
 
@@ -81,9 +98,12 @@ def dataset(index: fp.Index, features: str = "short,values", own: Sequence[str] 
 
 
 def application(
-    index: Path, model: Path, feedback: Path | None = None, limits: Limits | None = None,
+    index: Path,
+    model: Path,
+    feedback: Path | None = None,
+    limits: Limits | None = None,
     **options: Any,
-) -> Serving:  # fmt: skip
+) -> Serving:
     watched = WatchedModel(model, source=IndexSource(index, **options))
     watched.reload()
     folder = None if feedback is None else FeedbackFolder(feedback)

@@ -83,9 +83,14 @@ class Answering(threading.Thread):
 
 
 def soak(
-    location: str, kills: int, workers: int = 8, seed: int = 0, max_wait: float = 1.0,
-    minutes: float = 1e6, between: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+    location: str,
+    kills: int,
+    workers: int = 8,
+    seed: int = 0,
+    max_wait: float = 1.0,
+    minutes: float = 1e6,
+    between: int = 0,
+) -> dict[str, Any]:
     """Kill the server this many times; return the counts of events, and all problems.
 
     A kill comes at a random moment, after at least `between` more acknowledged answers.

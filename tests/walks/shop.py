@@ -61,10 +61,15 @@ def products() -> list[dict[str, object]]:
                     f"This {material} {named} has {' and '.join(chosen)}. "
                     f"Also available in {other}. {random.choice(list(GOODS))} sold separately."
                 )
-                rows.append({
-                    "id": f"sku-{len(rows):03}", "title": f"{color} {named}", "text": text,
-                    "properties": f"{goods} {color} {material}", "price": 5.0 + len(rows),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "id": f"sku-{len(rows):03}",
+                        "title": f"{color} {named}",
+                        "text": text,
+                        "properties": f"{goods} {color} {material}",
+                        "price": 5.0 + len(rows),
+                    }
+                )
     return rows
 
 
@@ -74,9 +79,13 @@ def queries() -> list[dict[str, str]]:
     combined = [(g, c, m) for g in GOODS for c in COLORS for m in MATERIALS]
     chosen = random.sample(combined, QUERIES)
     return [
-        {"id": f"q{i:02}", "text": f"{material} {color} {goods}", "wanted": [goods, color, material]}
+        {
+            "id": f"q{i:02}",
+            "text": f"{material} {color} {goods}",
+            "wanted": [goods, color, material],
+        }
         for i, (goods, color, material) in enumerate(chosen)
-    ]  # fmt: skip
+    ]
 
 
 def grade(wanted: list[str], properties: str) -> int:
@@ -118,14 +127,18 @@ def write_search_log(folder: Path) -> None:
             for row in random.sample(documents, 25):
                 level = grade(query["wanted"], str(row["properties"]))
                 values = {
-                    "title bm25": level + random.gauss(0, 1.5), "clicks": random.random(),
+                    "title bm25": level + random.gauss(0, 1.5),
+                    "clicks": random.random(),
                     "text bm25": level + random.gauss(0, 1.5),
-                }  # fmt: skip
+                }
                 log = [{"name": name, "value": value} for name, value in values.items()]
-                hits.append({
-                    "_id": row["id"], "_score": values["title bm25"],
-                    "fields": {"_ltrlog": [{"log": log}]},
-                })  # fmt: skip
+                hits.append(
+                    {
+                        "_id": row["id"],
+                        "_score": values["title bm25"],
+                        "fields": {"_ltrlog": [{"log": log}]},
+                    }
+                )
                 judged.append((query["text"], row["id"], level))
             hits.sort(key=lambda hit: -hit["_score"])
             response = {"query": query["text"], "response": {"hits": {"hits": hits}}}

@@ -165,8 +165,10 @@ def test_runs_pooled_from_three_systems(firstpage: Command, folder: Path) -> Non
     """docs/label.md: three systems are compared on judgments of their pooled documents."""
     firstpage("index products.jsonl -o shop.index")
     for name, options in {
-        "plain": "", "title": "--weight title=5", "short": "--k1 0.5 --b 0.2",
-    }.items():  # fmt: skip
+        "plain": "",
+        "title": "--weight title=5",
+        "short": "--k1 0.5 --b 0.2",
+    }.items():
         firstpage(f"candidates shop.index queries.jsonl --depth 20 {options} -o {name}.run")
     firstpage(
         "label setup pool --index shop.index --queries queries.jsonl --run plain.run "

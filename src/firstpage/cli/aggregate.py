@@ -38,59 +38,80 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 @click.option("--data", type=options.FILE, help="Data file with several --scores, instead of RUNS.")
 @click.option("--scores", **REPEATED_FILE, help="Scores of --data; repeat the option.")
 @click.option(
-    "--method", show_default="RRF for two rankings, else skr", metavar="NAME",
+    "--method",
+    show_default="RRF for two rankings, else skr",
+    metavar="NAME",
     help="By votes: skr (Supervised Kemeny), Kemeny (Condorcet), Copeland, KwikSort, LocalKemeny, "
     "BestInsertion, ExactKemeny. By rank: Borda, RRF, RBC, ISR, LogISR, LogNISR. By score: "
     "CombSUM, CombMNZ, CombANZ, CombMAX, CombMIN, CombMED. By a ranker trained on --qrels: "
     "learned. Parameters as in 'rrf(c=20)' or 'learned(ranker=LambdaMART)'.",
-)  # fmt: skip
+)
 @click.option(
-    "--normalize", metavar="NAME", show_default="min-max",
+    "--normalize",
+    metavar="NAME",
+    show_default="min-max",
     help="With methods by score: min-max, max, sum, z, rank, borda or none.",
-)  # fmt: skip
+)
 @click.option(
-    "--tune", type=click.Choice(["parameters", "weights", "all"]),
+    "--tune",
+    type=click.Choice(["parameters", "weights", "all"]),
     help="Choose the method's parameters, weights or both by cross-validation on --qrels.",
-)  # fmt: skip
+)
 @click.option("--model", type=options.FILE, help="Fuse by this model; runs are matched by tag.")
 @click.option(
     "--save-model", type=outputs.OutputFile("json"), help="With learned: write the model to a file."
 )
 @click.option(
-    "--credit", type=click.Choice(["extended", "paper"]), show_default="extended",
+    "--credit",
+    type=click.Choice(["extended", "paper"]),
+    show_default="extended",
     help="With skr: a document in the top of a ranking beats all below it (extended), or only "
     "those in the top (paper). Chooses skr also for two rankings.",
-)  # fmt: skip
+)
 @click.option(
-    "--weights", metavar="WEIGHTS", show_default="equal, or auto with judgments",
+    "--weights",
+    metavar="WEIGHTS",
+    show_default="equal, or auto with judgments",
     help="Weights of the rankings: auto, or one number per ranking, as in 0.5,0.3,0.2.",
-)  # fmt: skip
+)
 @click.option("--qrels", type=options.FILE, help="Judgments by which weights are learned.")
 @click.option(
-    "--valid-run", **REPEATED_FILE,
+    "--valid-run",
+    **REPEATED_FILE,
     help="Run over the queries of --qrels if RUNS have others; one per run, in order.",
-)  # fmt: skip
+)
 @click.option(
     "--valid", type=options.FILE, help="With --data: labeled data by which weights are learned."
 )
 @click.option("--valid-scores", **REPEATED_FILE, help="Scores of --valid; one per --scores.")
 @click.option(
-    "-m", "--measure", default="NDCG@10", show_default=True, metavar="MEASURE",
-    callback=options.search_modules, help="Measure by which weights are learned.",
-)  # fmt: skip
+    "-m",
+    "--measure",
+    default="NDCG@10",
+    show_default=True,
+    metavar="MEASURE",
+    callback=options.search_modules,
+    help="Measure by which weights are learned.",
+)
 @options.integer(
-    "--depth", show_default="100 with methods by votes, else all",
+    "--depth",
+    show_default="100 with methods by votes, else all",
     help="Documents per query to aggregate; the others follow below in the base order.",
-)  # fmt: skip
+)
 @click.option("--same-depth", is_flag=True, help="Aggregate no query deeper than the shortest one.")
 @click.option(
-    "--base", metavar="FILE", show_default="RRF of all rankings, then document ids",
+    "--base",
+    metavar="FILE",
+    show_default="RRF of all rankings, then document ids",
     help="Ranking that gives the base order, by which ties are decided and --depth counts.",
-)  # fmt: skip
+)
 @click.option(
-    "--missing", type=click.Choice(["last", "ignore"]), default="last", show_default=True,
+    "--missing",
+    type=click.Choice(["last", "ignore"]),
+    default="last",
+    show_default=True,
     help="How a run votes on documents that it does not list: they are last, or it does not vote.",
-)  # fmt: skip
+)
 @options.output(
     "run", "scores", show_default="standard output", help="Write the ranking to this file."
 )
@@ -114,8 +135,11 @@ def command(
     count = len(runs or settings["scores"])
     settings["method"] = _method(settings["method"], settings.pop("credit"), count)
     options.only_with("runs", data is None, "missing", "tag")
-    options.only_with("judgments, by which weights are learned",
-                      bool(settings["qrels"] or settings["valid"]), "measure")  # fmt: skip
+    options.only_with(
+        "judgments, by which weights are learned",
+        bool(settings["qrels"] or settings["valid"]),
+        "measure",
+    )
     _check_usage(runs, data, settings)
     outputs.check_suffix(output, ("run" if data is None else "scores",), "-o")
     documents = None if data is None else shared.read_data(data, labeled=False)
@@ -279,9 +303,12 @@ def _is_learned(text: str | None) -> bool:
 
 
 def _learned_fusion(
-    files: Sequence[Path], output: Path | None, as_json: bool, data: Path | None,
+    files: Sequence[Path],
+    output: Path | None,
+    as_json: bool,
+    data: Path | None,
     settings: dict[str, Any],
-) -> None:  # fmt: skip
+) -> None:
     """Fuse runs by a model, or train one on judgments; write the run and report."""
     from firstpage.data.formats import read_run, write_run
 

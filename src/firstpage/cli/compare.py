@@ -33,35 +33,55 @@ from firstpage.cli.systems import (
 @ranking_arguments
 @duplicates_option
 @click.option(
-    "--baseline", metavar="NAME", show_default="every pair",
+    "--baseline",
+    metavar="NAME",
+    show_default="every pair",
     help="Compare all rankings with this one, by its run tag or file name.",
-)  # fmt: skip
+)
 @click.option(
-    "--test", default="randomization", show_default=True, metavar="NAME",
+    "--test",
+    default="randomization",
+    show_default=True,
+    metavar="NAME",
     help="Significance test: randomization, t or wilcoxon.",
-)  # fmt: skip
+)
 @click.option(
-    "--correction", default="holm", show_default=True, metavar="NAME",
+    "--correction",
+    default="holm",
+    show_default=True,
+    metavar="NAME",
     help="Correction for multiple comparisons: holm, bh or none.",
-)  # fmt: skip
+)
 @options.integer(
-    "--rounds", default=100_000, minimum=100,
+    "--rounds",
+    default=100_000,
+    minimum=100,
     help="Permutations of the randomization test and of Tukey's test (at most 20,000).",
-)  # fmt: skip
+)
 @options.measure_options
 @query_options
 @options.integer(
-    "--wins", help="Show the N largest wins and losses in the first measure, and the N hardest "
+    "--wins",
+    help="Show the N largest wins and losses in the first measure, and the N hardest "
     "queries, with the first documents of the rankings and their grades.",
-)  # fmt: skip
+)
 @check_options
 @options.report_options
 def command(
-    files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
-    duplicates: str, baseline: str | None, measures: tuple[str, ...], as_json: bool,
-    format_: str | None, output: Path | None, per_query: Path | None, wins: int | None,
+    files: tuple[Path, ...],
+    qrels: Path | None,
+    scores: tuple[Path, ...],
+    runs: tuple[Path, ...],
+    duplicates: str,
+    baseline: str | None,
+    measures: tuple[str, ...],
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    per_query: Path | None,
+    wins: int | None,
     **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Compare rankings, with significance tests.
 
     Give judgments with several RUNS, or DATA with several --scores.  DATA with --qrels takes the

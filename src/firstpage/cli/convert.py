@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 @click.argument("source", type=options.FILE)
 @click.argument("target", type=outputs.OutputFile(*outputs.DATA))
 @click.option(
-    "--from", "from_", metavar="FORMAT", show_default="by the file",
+    "--from",
+    "from_",
+    metavar="FORMAT",
+    show_default="by the file",
     help="Format of SOURCE: letor, qrels, run, parquet, csv, arrow, npz or truth.",
-)  # fmt: skip
+)
 @click.option(
     "--to",
     metavar="FORMAT",
@@ -38,36 +41,58 @@ if TYPE_CHECKING:
 @options.judgment_options
 @options.categorical
 @click.option(
-    "--truth", type=click.Choice(["graded", "full-order", "top-k", "binary"]),
-    show_default="as it is", help="Kind of ground truth to which the labels are converted.",
-)  # fmt: skip
+    "--truth",
+    type=click.Choice(["graded", "full-order", "top-k", "binary"]),
+    show_default="as it is",
+    help="Kind of ground truth to which the labels are converted.",
+)
 @options.integer("--k", default=10, help="With --truth top-k: depth of the top.")
 @click.option(
-    "--min-grade", type=float, metavar="GRADE",
+    "--min-grade",
+    type=float,
+    metavar="GRADE",
     help="With --truth top-k: documents below this grade are not in the top k.",
-)  # fmt: skip
+)
 @click.option(
-    "--rel", default=1.0, show_default=True, metavar="GRADE",
+    "--rel",
+    default=1.0,
+    show_default=True,
+    metavar="GRADE",
     help="With --truth binary: lowest grade that is relevant.",
-)  # fmt: skip
+)
 @click.option(
     "--normalize", type=click.Choice(["minmax", "standard"]), help="Scale the features per query."
 )
 @click.option("--scores", type=options.FILE, help="Scores of the documents; TARGET is then a run.")
 @click.option(
-    "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
+    "--dtype",
+    type=click.Choice(["float32", "float64"]),
+    default="float32",
+    show_default=True,
     help="Type of the features.",
-)  # fmt: skip
+)
 @options.integer(
     "--folds", minimum=3, help="Write N folds to TARGET/Fold1, TARGET/Fold2, and so on."
 )
 @options.seed
 def command(
-    source: Path, target: Path, from_: str | None, to: str | None, qrels: Path | None,
-    unjudged: str, categorical: tuple[str, ...], truth: str | None, k: int,
-    min_grade: float | None, rel: float,
-    normalize: str | None, scores: Path | None, dtype: str, folds: int | None, seed: int,
-) -> None:  # fmt: skip
+    source: Path,
+    target: Path,
+    from_: str | None,
+    to: str | None,
+    qrels: Path | None,
+    unjudged: str,
+    categorical: tuple[str, ...],
+    truth: str | None,
+    k: int,
+    min_grade: float | None,
+    rel: float,
+    normalize: str | None,
+    scores: Path | None,
+    dtype: str,
+    folds: int | None,
+    seed: int,
+) -> None:
     """Convert data files, qrels and runs.
 
     Reads SOURCE, converts its ground truth or features if an option says so, and writes TARGET.

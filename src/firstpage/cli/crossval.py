@@ -39,49 +39,80 @@ if TYPE_CHECKING:
 @click.option("--tune", is_flag=True, help="Choose parameters on the validation data of each fold.")
 @options.integer("--seeds", default=1, help="Fits per fold, with consecutive seeds.")
 @click.option(
-    "-t", "--test", "tests", multiple=True, metavar="MEASURE", callback=options.search_modules,
+    "-t",
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="MEASURE",
+    callback=options.search_modules,
     show_default="NDCG@1, NDCG@3, NDCG@10, AP",
     help="Measure on test data; may be repeated.",
-)  # fmt: skip
+)
 @options.integer(
-    "--top-k", metavar="K",
+    "--top-k",
+    metavar="K",
     help="Train and test on the top-k ground truth of the labels (for kNDCG, kERR).",
-)  # fmt: skip
+)
 @options.integer(
-    "--folds", minimum=3, show_default="5",
+    "--folds",
+    minimum=3,
+    show_default="5",
     help="For a DATA file: number of folds, into which its queries are divided at random (--seed).",
-)  # fmt: skip
+)
 @click.option(
-    "--run", "runs", type=options.FILE, multiple=True,
+    "--run",
+    "runs",
+    type=options.FILE,
+    multiple=True,
     help="Run to measure on the same queries, by its file name; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
     "--baseline", metavar="NAME", help="Mark significant differences from this ranker or run."
 )
 @click.option(
-    "--write-runs", type=outputs.OutputFile(), metavar="FOLDER",
+    "--write-runs",
+    type=outputs.OutputFile(),
+    metavar="FOLDER",
     help="Write the test ranking of each ranker to this folder, as a run of the first seed; "
     "`compare` and `aggregate` read them.",
-)  # fmt: skip
+)
 @options.pad
 @options.convention
 @click.option(
-    "--published", type=options.FILE,
+    "--published",
+    type=options.FILE,
     help="Published results to show in the table: CSV, or LETOR's baselines.",
-)  # fmt: skip
+)
 @options.as_json
 @options.report_format
 @options.output(*outputs.REPORTS, help="Write the table to this file.")
 def command(
-    data: Path, rankers: tuple[str, ...], qrels: Path | None, unjudged: str,
-    categorical: tuple[str, ...], confidences: bool, pairs: Path | None,
-    settings: tuple[str, ...], measure: str | None, normalize: str, seed: int, tune: bool,
+    data: Path,
+    rankers: tuple[str, ...],
+    qrels: Path | None,
+    unjudged: str,
+    categorical: tuple[str, ...],
+    confidences: bool,
+    pairs: Path | None,
+    settings: tuple[str, ...],
+    measure: str | None,
+    normalize: str,
+    seed: int,
+    tune: bool,
     seeds: int,
-    tests: tuple[str, ...], top_k: int | None,
-    folds: int | None, runs: tuple[Path, ...], baseline: str | None, write_runs: Path | None,
-    pad: bool, convention: str, published: Path | None, as_json: bool,
-    format_: str | None, output: Path | None,
-) -> None:  # fmt: skip
+    tests: tuple[str, ...],
+    top_k: int | None,
+    folds: int | None,
+    runs: tuple[Path, ...],
+    baseline: str | None,
+    write_runs: Path | None,
+    pad: bool,
+    convention: str,
+    published: Path | None,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+) -> None:
     """Cross-validate rankers over folds.
 
     DATA is a folder of folds (Fold1, Fold2, and so on), or a file whose queries are divided into
@@ -133,9 +164,17 @@ def command(
                 show(f"{name}  fold {fold}  seed {fit_seed}")
 
         results = cross_validate(
-            by_name, fold_list, measures, convention, tune, range(seed, seed + seeds), progress,
-            top_k, {path.stem: read_run(path) for path in runs}, votes,
-        )  # fmt: skip
+            by_name,
+            fold_list,
+            measures,
+            convention,
+            tune,
+            range(seed, seed + seeds),
+            progress,
+            top_k,
+            {path.stem: read_run(path) for path in runs},
+            votes,
+        )
     if write_runs is not None:
         _write_runs(results, run_files, write_runs, f" of seed {seed}" if seeds > 1 else "")
     outputs.write_text(_render(results, kind, data.name, published, baseline), output)
@@ -167,9 +206,14 @@ def _check_names(rankers: Sequence[str], runs: Sequence[str], baseline: str | No
 
 
 def _split_file(
-    path: Path, labeled: bool, categorical: tuple[str, ...], judgments: Qrels | None,
-    unjudged: str, folds: int, seed: int,
-) -> list[Fold]:  # fmt: skip
+    path: Path,
+    labeled: bool,
+    categorical: tuple[str, ...],
+    judgments: Qrels | None,
+    unjudged: str,
+    folds: int,
+    seed: int,
+) -> list[Fold]:
     """Read a data file, join the judgments, and divide its queries into folds."""
     from firstpage.data import split_folds
 

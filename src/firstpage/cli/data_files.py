@@ -22,16 +22,23 @@ from firstpage.core import FirstpageError
 )
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILES")
 @click.option(
-    "--from", "from_", metavar="FORMAT", show_default="by the file",
+    "--from",
+    "from_",
+    metavar="FORMAT",
+    show_default="by the file",
     help="Format of the files: letor, qrels, run, parquet, csv, arrow, npz or truth.",
-)  # fmt: skip
+)
 @options.judgment_options
 @options.categorical
 @options.as_json
 def describe_command(
-    files: tuple[Path, ...], from_: str | None, qrels: Path | None, unjudged: str,
-    categorical: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
+    files: tuple[Path, ...],
+    from_: str | None,
+    qrels: Path | None,
+    unjudged: str,
+    categorical: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Summarize data files, qrels, runs or models.
 
     Shows the numbers of queries, documents and labels, the lengths of lists, and features that
@@ -59,8 +66,9 @@ def describe_command(
         document = records if len(records) > 1 else records[0]
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        texts = [_model_text(each) if isinstance(each, dict) else str(each)
-                 for each in descriptions]  # fmt: skip
+        texts = [
+            _model_text(each) if isinstance(each, dict) else str(each) for each in descriptions
+        ]
         print("\n\n".join(texts))
 
 
@@ -117,36 +125,53 @@ def shard_command(data: Path, folder: Path, rows: int) -> None:
 @click.argument("target", type=outputs.OutputFile("letor"))
 @click.option("--queries", default=100, show_default=True, metavar="N", help="Number of queries.")
 @click.option(
-    "--docs", default="50", show_default=True, metavar="N",
+    "--docs",
+    default="50",
+    show_default=True,
+    metavar="N",
     help='Documents per query: a number, or "uniform(a, b)", "poisson(m)", "geometric(m)" or '
     '"lognormal(m, s)".',
-)  # fmt: skip
+)
 @click.option(
     "--features", default=20, show_default=True, metavar="N", help="Features per document."
 )
 @click.option(
-    "--utility", type=click.Choice(["linear", "nonlinear"]), default="linear", show_default=True,
+    "--utility",
+    type=click.Choice(["linear", "nonlinear"]),
+    default="linear",
+    show_default=True,
     help="Utility of a document as a function of its features.",
-)  # fmt: skip
+)
 @click.option(
-    "--noise", default=0.5, show_default=True, metavar="X",
+    "--noise",
+    default=0.5,
+    show_default=True,
+    metavar="X",
     help="Standard deviation of the noise that assessors add to the utility.",
-)  # fmt: skip
+)
 @click.option(
     "--grades", default=5, show_default=True, metavar="N", help="Number of grades: 0 to N - 1."
 )
 @click.option(
-    "--relevant", default=0.3, show_default=True, metavar="X",
+    "--relevant",
+    default=0.3,
+    show_default=True,
+    metavar="X",
     help="Fraction of documents with a label above 0.",
-)  # fmt: skip
+)
 @click.option(
-    "--labels", type=click.Choice(["grades", "order"]), default="grades", show_default=True,
+    "--labels",
+    type=click.Choice(["grades", "order"]),
+    default="grades",
+    show_default=True,
     help="Labels are grades, or the full order of a query's documents.",
-)  # fmt: skip
+)
 @click.option(
-    "--head-fraction", type=float, metavar="X",
+    "--head-fraction",
+    type=float,
+    metavar="X",
     help="Only this fraction at the top follows the utility; the tail follows another one.",
-)  # fmt: skip
+)
 @options.seed
 def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:
     """Generate a LETOR file with a known utility.

@@ -24,39 +24,61 @@ FORMATS = ("text", "json", "csv", "markdown", "latex")
 @click.option("--human", type=options.FILE, required=True, help="Judgments of people.")
 @click.option("--machine", type=options.FILE, required=True, help="Judgments of the machine.")
 @click.option(
-    "--sample", type=options.FILE, required=True,
+    "--sample",
+    type=options.FILE,
+    required=True,
     help="Sample that people judged, from `firstpage sample`.",
-)  # fmt: skip
+)
 @duplicates_option
 @click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
     help="Measure to estimate; may be repeated. NDCG@10 if there is none.",
-)  # fmt: skip
+)
 @click.option("--baseline", metavar="NAME", help="System that all others are compared with.")
 @click.option(
-    "--machine-weight", type=float, metavar="NUMBER", show_default="tuned",
+    "--machine-weight",
+    type=float,
+    metavar="NUMBER",
+    show_default="tuned",
     help="Weight of the machine's values: 1 is plain prediction-powered inference, 0 uses people "
     "alone.",
-)  # fmt: skip
+)
 @click.option(
-    "--target", type=click.Choice(["population", "queries"]), default="population",
+    "--target",
+    type=click.Choice(["population", "queries"]),
+    default="population",
     show_default=True,
     help="What the intervals are about: the population that the queries come from, or these "
     "queries.",
-)  # fmt: skip
+)
 @click.option(
-    "--level", type=float, default=0.95, show_default=True, metavar="NUMBER",
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="NUMBER",
     help="Confidence level.",
-)  # fmt: skip
+)
 @options.convention
 @options.as_json
 @options.report_format
 @options.output(*FORMATS, help="Write the estimates to this file.")
 def command(
-    runs: tuple[Path, ...], human: Path, machine: Path, duplicates: str,
-    measures: tuple[str, ...], baseline: str | None, as_json: bool, format_: str | None,
-    output: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    runs: tuple[Path, ...],
+    human: Path,
+    machine: Path,
+    duplicates: str,
+    measures: tuple[str, ...],
+    baseline: str | None,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    **settings: Any,
+) -> None:
     """Estimate measures from few human judgments.
 
     RUNS are ranked documents.  People judge a random sample of the queries, a machine judges all of
@@ -72,9 +94,13 @@ def command(
     truth = rankings.read_truth()
     systems = rankings.read_systems(truth, duplicates)
     result = estimate(
-        systems, truth, read_truth(machine), measures=measures or "NDCG@10",
-        baseline=rankings.baseline_name(baseline, systems), **settings,
-    )  # fmt: skip
+        systems,
+        truth,
+        read_truth(machine),
+        measures=measures or "NDCG@10",
+        baseline=rankings.baseline_name(baseline, systems),
+        **settings,
+    )
     if kind == "json":
         outputs.write_text(json.dumps(result.to_dict(), indent=2), output)
         return

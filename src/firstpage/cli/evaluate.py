@@ -34,9 +34,12 @@ from firstpage.cli.systems import (
 @ranking_arguments
 @pairs_option
 @click.option(
-    "--model", "models", type=options.FILE, multiple=True,
+    "--model",
+    "models",
+    type=options.FILE,
+    multiple=True,
     help="Model file, with which DATA is scored; may be repeated.",
-)  # fmt: skip
+)
 @duplicates_option
 @options.pad
 @options.engine
@@ -46,11 +49,23 @@ from firstpage.cli.systems import (
 @gate_options
 @options.report_options
 def command(
-    files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
-    models: tuple[Path, ...], pairs: Path | None, duplicates: str, pad: bool, engine: str | None,
-    measures: tuple[str, ...], ci: bool, as_json: bool, format_: str | None, output: Path | None,
-    per_query: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    files: tuple[Path, ...],
+    qrels: Path | None,
+    scores: tuple[Path, ...],
+    runs: tuple[Path, ...],
+    models: tuple[Path, ...],
+    pairs: Path | None,
+    duplicates: str,
+    pad: bool,
+    engine: str | None,
+    measures: tuple[str, ...],
+    ci: bool,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    per_query: Path | None,
+    **settings: Any,
+) -> None:
     """Measure rankings against labels or judgments.
 
     Give judgments with RUNS, or DATA with --scores or --model.  DATA with --qrels takes the labels

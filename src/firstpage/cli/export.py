@@ -21,30 +21,48 @@ from firstpage.cli.help import documented_command
 @click.argument("model", required=False, type=options.FILE)
 @click.option("--to", metavar="TARGET", help="Target such as solr or onnx; --list shows all.")
 @options.output(
-    "json", "text", "python", "onnx", "vespa", show_default="the folder NAME-TARGET",
+    "json",
+    "text",
+    "python",
+    "onnx",
+    "vespa",
+    show_default="the folder NAME-TARGET",
     help="Folder to write, or with a suffix the file for the model.",
-)  # fmt: skip
+)
 @click.option(
-    "--name", metavar="NAME", show_default="the ranker's name",
+    "--name",
+    metavar="NAME",
+    show_default="the ranker's name",
     help="Name of the model in the search engine.",
-)  # fmt: skip
+)
 @click.option(
-    "--features", type=options.FILE,
+    "--features",
+    type=options.FILE,
     help="Names of the features, one per line, or a .json list of features.",
-)  # fmt: skip
+)
 @click.option(
     "--stage", metavar="NAME", help='Stage of a cascade such as TopRank: first, or "voter 1".'
 )
 @click.option(
-    "--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True,
+    "--dtype",
+    type=click.Choice(["float32", "float64"]),
+    default="float32",
+    show_default=True,
     help="Type of the model's input (onnx, vespa-onnx).",
-)  # fmt: skip
+)
 @click.option("--list", "list_", is_flag=True, help="List the targets and the models they take.")
 @options.as_json
 def command(
-    model: Path | None, to: str | None, output: Path | None, name: str | None,
-    features: Path | None, stage: str | None, dtype: str, list_: bool, as_json: bool,
-) -> None:  # fmt: skip
+    model: Path | None,
+    to: str | None,
+    output: Path | None,
+    name: str | None,
+    features: Path | None,
+    stage: str | None,
+    dtype: str,
+    list_: bool,
+    as_json: bool,
+) -> None:
     """Export a model to a search engine, ONNX or NumPy.
 
     The exported MODEL computes the same scores.
@@ -67,8 +85,10 @@ def command(
     paths = exported.save(output or f"{exported.name}-{exported.target}/")
     if as_json:
         record = {
-            "target": exported.target, "name": exported.name, "files": [str(p) for p in paths],
-        }  # fmt: skip
+            "target": exported.target,
+            "name": exported.name,
+            "files": [str(p) for p in paths],
+        }
         print(json.dumps(record, indent=1))
         return
     for path in paths:

@@ -17,39 +17,48 @@ if TYPE_CHECKING:
 
 check_options = options.combine(
     click.option(
-        "--fail-under", multiple=True, metavar="MEASURE=VALUE",
+        "--fail-under",
+        multiple=True,
+        metavar="MEASURE=VALUE",
         help="Exit with 1 if a mean is below this value, as in NDCG@10=0.42; may be repeated.",
     ),
     click.option(
-        "--fail-if-worse", multiple=True, metavar="MARGIN",
+        "--fail-if-worse",
+        multiple=True,
+        metavar="MARGIN",
         help="Exit with 1 if a one-sided test shows a loss of more than MARGIN against the "
         "baseline: a number, or MEASURE=NUMBER; may be repeated.  To pass takes at least "
         "3 / MARGIN queries.",
     ),
     click.option(
-        "--fail-if-unsure", is_flag=True,
+        "--fail-if-unsure",
+        is_flag=True,
         help="Exit with 1 also if the queries do not decide about --fail-if-worse.",
     ),
     click.option(
-        "--summary", type=outputs.OutputFile("markdown"),
+        "--summary",
+        type=outputs.OutputFile("markdown"),
         help="Write the checks to this file, in Markdown.",
     ),
     click.option(
-        "--junit", type=outputs.OutputFile("junit"),
+        "--junit",
+        type=outputs.OutputFile("junit"),
         help="Write the checks to this file, as JUnit XML.",
     ),
-)  # fmt: skip
+)
 gate_options = options.combine(
     check_options,
     click.option(
-        "--baseline", type=options.FILE,
+        "--baseline",
+        type=options.FILE,
         help="Earlier ranking, or a file of --save-baseline, for --fail-if-worse.",
     ),
     click.option(
-        "--save-baseline", type=outputs.OutputFile("json", may_replace="baseline"),
+        "--save-baseline",
+        type=outputs.OutputFile("json", may_replace="baseline"),
         help="Write the values per query to this file, for a later --baseline (.json).",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -103,9 +112,12 @@ class GateRequest:
         options.only_with("--fail-if-worse", margins is not None, "fail_if_unsure")
         named = [*limits, *(margins or ())]
         return cls(
-            _with_named(list(measures), named), limits, margins,
-            fail_if_unsure=settings.pop("fail_if_unsure"), **files,
-        )  # fmt: skip
+            _with_named(list(measures), named),
+            limits,
+            margins,
+            fail_if_unsure=settings.pop("fail_if_unsure"),
+            **files,
+        )
 
     @property
     def checks_anything(self) -> bool:
@@ -122,10 +134,12 @@ class GateRequest:
         if not self.checks_anything:
             return True
         checks = gate(
-            evaluations, fail_under=self.limits, fail_if_worse=self.margins,
+            evaluations,
+            fail_under=self.limits,
+            fail_if_worse=self.margins,
             baseline=None if self.margins is None else baseline,
             fail_if_unsure=self.fail_if_unsure,
-        )  # fmt: skip
+        )
         if self.summary is not None:
             outputs.write_text(checks.to_markdown(), self.summary)
         if self.junit is not None:

@@ -124,9 +124,12 @@ class SectionedGroup(ShortHelpCommand, click.Group):
     """
 
     def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[click.Command | DeferredCommand]],
-        examples: Sequence[str] = (), **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        *args: Any,
+        sections: Mapping[str, Sequence[click.Command | DeferredCommand]],
+        examples: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
         options.setdefault("subcommand_metavar", "COMMAND [ARGS]")
         options["commands"] = CommandTable([c for listed in sections.values() for c in listed])
         super().__init__(*args, **options)

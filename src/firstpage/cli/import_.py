@@ -31,22 +31,30 @@ CLICK_BIAS = (
 @click.argument("file", type=options.FILE)
 @options.output("json", *outputs.DATA, required=True, help="Write to this file.")
 @click.option(
-    "--qrels", type=options.FILE,
+    "--qrels",
+    type=options.FILE,
     help="With feature-log: judgments of its documents (TREC qrels or truth.jsonl).",
-)  # fmt: skip
+)
 @options.unjudged
 @click.option(
-    "--run", type=outputs.OutputFile("run"),
+    "--run",
+    type=outputs.OutputFile("run"),
     help="With feature-log: write the engine's own ranking to this run.",
-)  # fmt: skip
+)
 @options.integer(
-    "--n-features", show_default="the greatest in the model",
+    "--n-features",
+    show_default="the greatest in the model",
     help="With ranklib: number of features in the data.",
-)  # fmt: skip
+)
 def command(
-    kind: str, file: Path, output: Path, qrels: Path | None, unjudged: str, run: Path | None,
+    kind: str,
+    file: Path,
+    output: Path,
+    qrels: Path | None,
+    unjudged: str,
+    run: Path | None,
     n_features: int | None,
-) -> None:  # fmt: skip
+) -> None:
     """Import a model, judgments, features or clicks.
 
     \b

@@ -29,35 +29,56 @@ if TYPE_CHECKING:
 )
 @click.option("--overwrite", is_flag=True, help="Replace the index if it exists.")
 @click.option(
-    "--delete", "deleted", multiple=True, metavar="ID",
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="ID",
     help="Delete this document from the index; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--language", default="english", show_default=True, metavar="NAME",
+    "--language",
+    default="english",
+    show_default=True,
+    metavar="NAME",
     help="Language of texts, for stop words and stems; none: lower case only.",
-)  # fmt: skip
+)
 @click.option(
-    "--field", "fields", multiple=True, metavar="NAME=KIND",
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="NAME=KIND",
     help="Kind of a field: text, a language, number, date or ignore; may be repeated. Otherwise "
     "the first documents decide.",
-)  # fmt: skip
+)
 @click.option("--id-field", metavar="NAME", help="Field of the document id, if it is not usual.")
 @click.option(
     "--ignore-field", "ignored", multiple=True, metavar="NAME", help="Do not read a field."
 )
 @click.option(
-    "--format", "document_format", metavar="NAME", show_default="by the file",
+    "--format",
+    "document_format",
+    metavar="NAME",
+    show_default="by the file",
     help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart, npl or folder.",
-)  # fmt: skip
+)
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
 )
 @click.option("--refit", is_flag=True, help="Fit the latent space of an index again.")
 def command(
-    documents: tuple[Path, ...], output: Path, add: bool, overwrite: bool, deleted: tuple[str, ...],
-    language: str, fields: tuple[str, ...], id_field: str | None, ignored: tuple[str, ...],
-    document_format: str | None, latent: int, refit: bool,
-) -> None:  # fmt: skip
+    documents: tuple[Path, ...],
+    output: Path,
+    add: bool,
+    overwrite: bool,
+    deleted: tuple[str, ...],
+    language: str,
+    fields: tuple[str, ...],
+    id_field: str | None,
+    ignored: tuple[str, ...],
+    document_format: str | None,
+    latent: int,
+    refit: bool,
+) -> None:
     """Create or change an index of texts.
 
     DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
@@ -81,9 +102,14 @@ def command(
         if creating:
             stream = read_documents(documents, document_format, id_field, ignored)
             index = Index.from_documents(
-                stream, output, language=language, fields=kinds, latent=latent,
-                overwrite=overwrite, progress=progress,
-            )  # fmt: skip
+                stream,
+                output,
+                language=language,
+                fields=kinds,
+                latent=latent,
+                overwrite=overwrite,
+                progress=progress,
+            )
             print(f"wrote {index}", file=sys.stderr)
             _note_blanks(index)
             return

@@ -174,137 +174,192 @@ def output(*formats: str, **attributes: Any) -> OptionDecorator:
 def port(default: int, text: str = "Port to listen on; 0 takes any free port.") -> OptionDecorator:
     """Return the option for the port of a server."""
     return click.option(
-        "--port", type=click.IntRange(0, 65535), default=default, show_default=True, metavar="N",
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=default,
+        show_default=True,
+        metavar="N",
         help=text,
-    )  # fmt: skip
+    )
 
 
 def address(default_port: int) -> OptionDecorator:
     """Return the options for the address of a server."""
     return combine(
         click.option(
-            "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+            "--host",
+            default="127.0.0.1",
+            show_default=True,
+            metavar="ADDRESS",
             help="Address to listen on.",
         ),
         port(default_port),
-    )  # fmt: skip
+    )
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 seed = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N",
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
     help="Random seed.",
-)  # fmt: skip
+)
 engine = click.option(
-    "--engine", metavar="ENGINE", show_default="threads",
+    "--engine",
+    metavar="ENGINE",
+    show_default="threads",
     help="Engine that processes a folder of shards or files: threads, or dask://host:port.",
-)  # fmt: skip
+)
 pad = click.option(
-    "--pad", is_flag=True,
+    "--pad",
+    is_flag=True,
     help="For LETOR text without zeros: set missing last features to 0.",
-)  # fmt: skip
+)
 convention = click.option(
-    "--convention", default="default", show_default=True, metavar="NAME",
+    "--convention",
+    default="default",
+    show_default=True,
+    metavar="NAME",
     help="Convention of the measures: default, trec, letor, lightgbm or xgboost.",
-)  # fmt: skip
+)
 ties = click.option(
-    "--ties", metavar="RULE", show_default="set by the convention",
+    "--ties",
+    metavar="RULE",
+    show_default="set by the convention",
     help="Order of equal scores: average, file, docid, shuffle or worst.",
-)  # fmt: skip
+)
 queries = click.option(
-    "--queries", metavar="WHICH", show_default="set by the convention",
+    "--queries",
+    metavar="WHICH",
+    show_default="set by the convention",
     help="Queries to evaluate: judged (all judged queries) or run (those in the run).",
-)  # fmt: skip
+)
 report_format = click.option(
-    "-f", "--format", "format_", metavar="NAME", show_default="by the suffix of -o, else text",
+    "-f",
+    "--format",
+    "format_",
+    metavar="NAME",
+    show_default="by the suffix of -o, else text",
     help=f"Format: {REPORT_FORMATS}",
-)  # fmt: skip
+)
 
 truth_options = combine(
     click.argument("data", required=False, type=FILE),
     click.option(
-        "--qrels", type=FILE,
+        "--qrels",
+        type=FILE,
         help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
     ),
-)  # fmt: skip
+)
 unjudged = click.option(
-    "--unjudged", type=click.Choice(["zero", "drop"]), default="zero", show_default=True,
+    "--unjudged",
+    type=click.Choice(["zero", "drop"]),
+    default="zero",
+    show_default=True,
     help="With --qrels: documents without a judgment get label 0, as in trec_eval, or are dropped.",
-)  # fmt: skip
+)
 judgment_options = combine(
     click.option(
-        "--qrels", type=FILE,
+        "--qrels",
+        type=FILE,
         help="Judgments (TREC qrels or truth.jsonl) that replace the labels, by document ids.",
     ),
     unjudged,
-)  # fmt: skip
+)
 pairs = click.option(
-    "--pairs", type=FILE,
+    "--pairs",
+    type=FILE,
     help="Votes on pairs of documents (CSV, JSON lines, Parquet) to train on instead of labels.",
-)  # fmt: skip
+)
 confidences = click.option(
-    "--confidences/--no-confidences", default=True, show_default=True,
+    "--confidences/--no-confidences",
+    default=True,
+    show_default=True,
     help="With --qrels truth.jsonl: weight the queries by the confidence of their judgments.",
-)  # fmt: skip
+)
 
 measure_options = combine(
     click.option(
-        "-m", "--measure", "measures", multiple=True, metavar="MEASURE", callback=search_modules,
+        "-m",
+        "--measure",
+        "measures",
+        multiple=True,
+        metavar="MEASURE",
+        callback=search_modules,
         help="Measure such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
     ),
     convention,
     click.option(
-        "--k", type=click.IntRange(1), metavar="N",
+        "--k",
+        type=click.IntRange(1),
+        metavar="N",
         help="Convert the grades to a top-k ground truth of this depth first.",
     ),
     ties,
     click.option(
-        "--rel", type=float, metavar="GRADE", show_default="set by the measure",
+        "--rel",
+        type=float,
+        metavar="GRADE",
+        show_default="set by the measure",
         help="Lowest label that counts as relevant.",
     ),
     queries,
     click.option(
-        "--without-relevant", metavar="RULE", show_default="set by the convention",
+        "--without-relevant",
+        metavar="RULE",
+        show_default="set by the convention",
         help="Queries without relevant documents: zero (count 0), one (count 1) or skip.",
     ),
     click.option(
         "--depth", type=click.IntRange(1), metavar="N", help="Cut rankings after N documents."
     ),
     seed,
-)  # fmt: skip
+)
 
 ranker_options = combine(
     click.option(
-        "--set", "settings", multiple=True, metavar="NAME=VALUE",
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
         help="Parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
     ),
     click.option(
-        "-m", "--measure", show_default="NDCG@10", metavar="MEASURE",
+        "-m",
+        "--measure",
+        show_default="NDCG@10",
+        metavar="MEASURE",
         help="Measure to maximize on validation data; PLRank, LambdaRank and CoordinateAscent "
         "train on it (NDCG@k).",
     ),
     click.option(
         "--normalize",
         type=click.Choice(["minmax", "standard", "global-minmax", "global-standard", "none"]),
-        default="none", show_default=True,
+        default="none",
+        show_default=True,
         help="Scale the features per query, or over all training data (global); the model "
         "stores the scaling.",
     ),
     seed,
-)  # fmt: skip
+)
 
 report_options = combine(
     as_json,
     report_format,
     output(*REPORTS, help="Write the report to this file."),
     click.option(
-        "--per-query", type=OutputFile(*PER_QUERY),
+        "--per-query",
+        type=OutputFile(*PER_QUERY),
         help="Write the values of each query to this file (.csv, .tsv or .json).",
     ),
-)  # fmt: skip
+)
 
 
 categorical = click.option(
-    "--categorical", multiple=True, metavar="NAME",
+    "--categorical",
+    multiple=True,
+    metavar="NAME",
     help="A feature that holds categories, by name or number; may be repeated.",
-)  # fmt: skip
+)

@@ -21,15 +21,22 @@ OF_LABELS = (
     "summary", "junit", "query_table", "by", "weight", "condensed", "bounds",
 )  # fmt: skip
 pairs_option = click.option(
-    "--pairs", type=options.FILE,
+    "--pairs",
+    type=options.FILE,
     help="Votes on pairs of documents (CSV, JSON lines, Parquet) to measure instead of labels.",
-)  # fmt: skip
+)
 
 
 def report_pairs(
-    pairs: Path, rankings: RankingFiles, pad: bool, ci: bool, seed: int, kind: str,
-    per_query: Path | None, output: Path | None,
-) -> None:  # fmt: skip
+    pairs: Path,
+    rankings: RankingFiles,
+    pad: bool,
+    ci: bool,
+    seed: int,
+    kind: str,
+    per_query: Path | None,
+    output: Path | None,
+) -> None:
     """Measure rankings on votes, and write the report of `firstpage evaluate`."""
     from firstpage.data.formats import read_run
     from firstpage.data.preferences import read_pairs
@@ -73,10 +80,14 @@ def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
     exact = kind == "csv"  # one number per cell, with all digits
     head = ["system", NAME, "votes", "queries"]
     cells = [
-        [r.name, repr(r.value) if exact else f"{r.value:.4f}", f"{r.weights.sum():.15g}",
-         str(len(r.queries))]
+        [
+            r.name,
+            repr(r.value) if exact else f"{r.value:.4f}",
+            f"{r.weights.sum():.15g}",
+            str(len(r.queries)),
+        ]
         for r in results
-    ]  # fmt: skip
+    ]
     intervals = [result.interval for result in results]
     if all(intervals):
         head[2:2] = ["low", "high"] if exact else ["95 % interval"]

@@ -21,29 +21,51 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @ranking_arguments
 @duplicates_option
 @click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
     help="Measure to plan for; may be repeated. NDCG@10 if there is none.",
-)  # fmt: skip
+)
 @click.option(
-    "--difference", "differences", type=float, multiple=True, metavar="NUMBER",
+    "--difference",
+    "differences",
+    type=float,
+    multiple=True,
+    metavar="NUMBER",
     help="True difference of the means to detect; may be repeated. 0.005 to 0.05 if there is none.",
-)  # fmt: skip
+)
 @click.option(
-    "--deviation", type=float, metavar="NUMBER",
+    "--deviation",
+    type=float,
+    metavar="NUMBER",
     help="Without runs: standard deviation of a system's values over queries.",
-)  # fmt: skip
+)
 @click.option(
-    "--correlation", type=float, default=0.0, show_default=True, metavar="NUMBER",
+    "--correlation",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="NUMBER",
     help="Without runs: correlation of the two systems over queries.",
-)  # fmt: skip
+)
 @click.option(
-    "--power", type=float, default=0.8, show_default=True, metavar="NUMBER",
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    metavar="NUMBER",
     help="Probability that the difference is found.",
-)  # fmt: skip
+)
 @click.option(
-    "--alpha", type=float, default=0.05, show_default=True, metavar="NUMBER",
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="NUMBER",
     help="Level of the two-sided paired t-test.",
-)  # fmt: skip
+)
 @options.integer(
     "--comparisons", default=1, help="Comparisons among which the level is divided (Bonferroni)."
 )
@@ -55,11 +77,22 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_argum
 @options.report_format
 @options.output("text", "json", "csv", "markdown", "latex", help="Write the plan to this file.")
 def command(
-    files: tuple[Path, ...], qrels: Path | None, scores: tuple[Path, ...], runs: tuple[Path, ...],
-    duplicates: str, measures: tuple[str, ...], differences: tuple[float, ...],
-    deviation: float | None, correlation: float, pool_depth: int, convention: str, as_json: bool,
-    format_: str | None, output: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    files: tuple[Path, ...],
+    qrels: Path | None,
+    scores: tuple[Path, ...],
+    runs: tuple[Path, ...],
+    duplicates: str,
+    measures: tuple[str, ...],
+    differences: tuple[float, ...],
+    deviation: float | None,
+    correlation: float,
+    pool_depth: int,
+    convention: str,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    **settings: Any,
+) -> None:
     """Compute how many queries and judgments a comparison needs.
 
     Give judgments with two or more RUNS on pilot queries, as in `compare`: the deviation of their

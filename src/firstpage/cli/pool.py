@@ -21,18 +21,28 @@ FORMATS = ("text", "json", "csv", "markdown", "latex")
 @click.argument("files", nargs=-1, type=options.FILE, metavar="QRELS RUNS")
 @duplicates_option
 @click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
     help="Measure to compute; may be repeated. NDCG@10 if there is none.",
-)  # fmt: skip
+)
 @options.integer("--depth", default=10, help="First ranks that are looked at and made the pool.")
 @options.convention
 @options.as_json
 @options.report_format
 @options.output(*FORMATS, help="Write the report to this file.")
 def command(
-    files: tuple[Path, ...], duplicates: str, measures: tuple[str, ...], depth: int,
-    convention: str, as_json: bool, format_: str | None, output: Path | None,
-) -> None:  # fmt: skip
+    files: tuple[Path, ...],
+    duplicates: str,
+    measures: tuple[str, ...],
+    depth: int,
+    convention: str,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+) -> None:
     """Measure how complete the judgments of runs are.
 
     For each run: the fraction of judged documents, the measure if unjudged documents are not

@@ -28,9 +28,14 @@ from firstpage.cli.help import documented_command
 @options.pad
 @options.engine
 def command(
-    model: Path, data: Path, output: Path, trec: bool, tag: str | None, pad: bool,
+    model: Path,
+    data: Path,
+    output: Path,
+    trec: bool,
+    tag: str | None,
+    pad: bool,
     engine: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Score the documents of DATA with a model.
 
     Writes a TREC run (.run), or one score per line in the order of DATA.  DATA is a file or a

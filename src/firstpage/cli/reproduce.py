@@ -32,18 +32,23 @@ OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
     "--list", "listing", is_flag=True, help="List all entries, and the data that they need."
 )
 @click.option(
-    "--data", type=options.FOLDER, show_default="$FIRSTPAGE_DATA",
+    "--data",
+    type=options.FOLDER,
+    show_default="$FIRSTPAGE_DATA",
     help="Folder with the data sets.",
-)  # fmt: skip
+)
 @options.integer("--jobs", show_default="all cores", help="Processes to run at the same time.")
 @options.integer(
     "--seeds", show_default="set by the entry, mostly 20", help="Number of repetitions."
 )
 @click.option(
-    "--protocol", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
+    "--protocol",
+    type=click.Choice(["quick", "paper"]),
+    default="quick",
+    show_default=True,
     help="Thin some grids, as each entry says, or use the printed grids, rates and iterations in "
     "full.",
-)  # fmt: skip
+)
 @click.option("--fast", is_flag=True, help="Run fewer repetitions, for a first look.")
 @click.option("--recompute", is_flag=True, help="Also repeat runs that are cached.")
 @options.seed
@@ -54,10 +59,20 @@ OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
     "--html", type=outputs.OutputFile("html"), help="Also write a page with every figure here."
 )
 def command(
-    targets: tuple[str, ...], listing: bool, data: Path | None, jobs: int | None,
-    seeds: int | None, protocol: Protocol, fast: bool, recompute: bool, seed: int, as_json: bool,
-    format_: str | None, output: Path | None, html: Path | None,
-) -> None:  # fmt: skip
+    targets: tuple[str, ...],
+    listing: bool,
+    data: Path | None,
+    jobs: int | None,
+    seeds: int | None,
+    protocol: Protocol,
+    fast: bool,
+    recompute: bool,
+    seed: int,
+    as_json: bool,
+    format_: str | None,
+    output: Path | None,
+    html: Path | None,
+) -> None:
     """Reproduce tables and figures of papers.
 
     PAPERS are one or more of `xia2009` (a paper), `zhou2013/figure7` (one entry of it) or `all`.
@@ -83,10 +98,17 @@ def command(
     kind = outputs.report_format(format_, as_json, output)
     with shared.progress_bar("reproduce") as progress:
         reproductions = reproduce(
-            *targets, data=data, seeds=seeds, fast=fast, seed=seed,
-            jobs=jobs or _available_cores(), recompute=recompute, progress=progress,
-            protocol=protocol, announce=shared.note,
-        )  # fmt: skip
+            *targets,
+            data=data,
+            seeds=seeds,
+            fast=fast,
+            seed=seed,
+            jobs=jobs or _available_cores(),
+            recompute=recompute,
+            progress=progress,
+            protocol=protocol,
+            announce=shared.note,
+        )
     outputs.write_text(_render(reproductions, kind), output)
     if html is not None:
         outputs.write_text(_render(reproductions, "html"), html)
@@ -123,9 +145,10 @@ def _list(base: Path | None, as_json: bool) -> str:
     folder = "DIR" if base is None else str(base)
     dataset_table = Table(
         ["data set", "status", "folder", "layout", "source"],
-        [[str(value) for value in record.values()] for record in datasets], left_aligned=5,
+        [[str(value) for value in record.values()] for record in datasets],
+        left_aligned=5,
         title=f"Data sets, in folders of --data DIR or $FIRSTPAGE_DATA (now {folder}):",
-    )  # fmt: skip
+    )
     return f"{entry_table.text()}\n\n{dataset_table.text()}"
 
 

@@ -18,10 +18,11 @@ from firstpage.cli.shared import note
 @click.argument("queries", type=options.FILE)
 @options.integer("--size", required=True, help="Number of queries to draw.")
 @click.option(
-    "--sizes", type=options.FILE,
+    "--sizes",
+    type=options.FILE,
     help="Table with the columns query and size; a query is drawn with a probability proportional "
     "to its size.",
-)  # fmt: skip
+)
 @options.seed
 @options.output("csv", required=True, help="File with query, probability and drawn (yes or no).")
 def command(queries: Path, size: int, sizes: Path | None, seed: int, output: Path) -> None:

@@ -25,13 +25,13 @@ query_options = options.combine(
     click.argument("index", type=options.FOLDER),
     click.argument("queries", type=options.FILE),
     click.option(
-        "--query-format", metavar="NAME", show_default="by the file",
+        "--query-format",
+        metavar="NAME",
+        show_default="by the file",
         help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
     ),
-    click.option(
-        "--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."
-    ),
-)  # fmt: skip
+    click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."),
+)
 
 
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
@@ -68,29 +68,45 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @click.option("--k1", type=click.FloatRange(0), metavar="X", help="Parameter of BM25.")
 @click.option("--b", type=click.FloatRange(0, 1), metavar="X", help="Parameter of BM25.")
 @click.option(
-    "--weight", "weights", multiple=True, metavar="FIELD=X",
+    "--weight",
+    "weights",
+    multiple=True,
+    metavar="FIELD=X",
     help="Weight of a text field, 1 by default; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--tune", is_flag=True,
+    "--tune",
+    is_flag=True,
     help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them "
     "in INDEX for later searches, unless the stored ones are as good.",
-)  # fmt: skip
+)
 @click.option(
     "--qrels", type=options.FILE, help="With --tune: judgments (TREC qrels or truth.jsonl)."
 )
 @options.integer(
-    "--folds", minimum=3,
+    "--folds",
+    minimum=3,
     help="With --tune: choose for the queries of each fold on the other folds, as a fair baseline "
     "for `crossval` with as many folds and the same seed; nothing is stored.",
-)  # fmt: skip
+)
 @options.seed
 @options.tag("bm25")
 def candidates_command(
-    index: Path, queries: Path, query_format: str | None, ordinal: bool, output: Path, depth: int,
-    k1: float | None, b: float | None, weights: tuple[str, ...], tune: bool, qrels: Path | None,
-    folds: int | None, seed: int, tag: str | None,
-) -> None:  # fmt: skip
+    index: Path,
+    queries: Path,
+    query_format: str | None,
+    ordinal: bool,
+    output: Path,
+    depth: int,
+    k1: float | None,
+    b: float | None,
+    weights: tuple[str, ...],
+    tune: bool,
+    qrels: Path | None,
+    folds: int | None,
+    seed: int,
+    tag: str | None,
+) -> None:
     """Retrieve the candidates of queries.
 
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
@@ -215,28 +231,42 @@ def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
     "--qrels", type=options.FILE, help="Judgments (TREC qrels or truth.jsonl): the labels."
 )
 @click.option(
-    "--set", "features", metavar="NAMES",
+    "--set",
+    "features",
+    metavar="NAMES",
     show_default="all, or short,values if these rank --qrels as well",
     help="Features: all, letor, short, a family or names such as title.*, separated by commas.",
-)  # fmt: skip
+)
 @click.option(
-    "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
+    "--feature",
+    "own",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
     help="Feature of your own: a function of the query's text and a list of documents, which "
     "returns one number per document; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--embed", type=options.FOLDER, metavar="FOLDER",
+    "--embed",
+    type=options.FOLDER,
+    metavar="FOLDER",
     help="Add the similarity by a sentence-transformers model in this folder: embedding.cosine and "
     "embedding.max_similarity. Nothing is downloaded.",
-)  # fmt: skip
+)
 @options.output(
     "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
 )
 def features_command(
-    index: Path, queries: Path, query_format: str | None, ordinal: bool, candidates: Path,
-    qrels: Path | None, features: str | None, own: tuple[str, ...], embed: Path | None,
+    index: Path,
+    queries: Path,
+    query_format: str | None,
+    ordinal: bool,
+    candidates: Path,
+    qrels: Path | None,
+    features: str | None,
+    own: tuple[str, ...],
+    embed: Path | None,
     output: Path,
-) -> None:  # fmt: skip
+) -> None:
     """Compute features of queries and candidates.
 
     Reads the run CANDIDATES of QUERIES and writes one row per candidate, which `train`,
@@ -276,20 +306,30 @@ def features_command(
 @click.argument("text")
 @click.option("--model", type=options.FILE, help="Model that ranks the candidates.")
 @options.integer(
-    "--depth", show_default="10, or --candidates if fewer",
+    "--depth",
+    show_default="10, or --candidates if fewer",
     help="Documents to show; with --model at most --candidates.",
-)  # fmt: skip
+)
 @options.integer("--candidates", default=100, help="With --model: documents that it ranks.")
 @click.option(
-    "--feature", "own", multiple=True, metavar="MODULE:FUNCTION",
+    "--feature",
+    "own",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
     help="With --model: feature of your own that the model may use; may be repeated.",
-)  # fmt: skip
+)
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
-    index: Path, text: str, model: Path | None, depth: int | None, candidates: int,
-    own: tuple[str, ...], explain: bool, as_json: bool,
-) -> None:  # fmt: skip
+    index: Path,
+    text: str,
+    model: Path | None,
+    depth: int | None,
+    candidates: int,
+    own: tuple[str, ...],
+    explain: bool,
+    as_json: bool,
+) -> None:
     """Search an index for a typed TEXT.
 
     No character of TEXT has a special meaning.
@@ -307,18 +347,24 @@ def search_command(
 def _json(searcher: Searcher, results: SearchResults) -> str:
     rows = [
         {
-            "rank": rank, "id": name, "score": score, "first_stage_rank": int(before),
+            "rank": rank,
+            "id": name,
+            "score": score,
+            "first_stage_rank": int(before),
             "document": document,
             **({"reasons": dict(results.reasons[rank - 1])} if results.reasons else {}),
         }
         for rank, (name, score, before, document) in enumerate(
             zip(
-                results.ids, results.scores.tolist(), results.first_stage_ranks,
-                searcher.index.documents(results.ids), strict=True,
+                results.ids,
+                results.scores.tolist(),
+                results.first_stage_ranks,
+                searcher.index.documents(results.ids),
+                strict=True,
             ),
             1,
         )
-    ]  # fmt: skip
+    ]
     return json.dumps({"query": results.text, "candidates": results.n_candidates, "results": rows})
 
 

@@ -19,63 +19,95 @@ from firstpage.core import require_extras
 )
 @click.argument("model", type=options.FILE)
 @click.option(
-    "--index", type=options.FOLDER,
+    "--index",
+    type=options.FOLDER,
     help="Index of texts, which can then be searched: a page at /, and the route /search.",
-)  # fmt: skip
+)
 @click.option("--open", "open_page", is_flag=True, help="With --index: open the page in a browser.")
 @options.integer(
-    "--candidates", default=100,
+    "--candidates",
+    default=100,
     help="With --index: documents of the first stage that the model ranks.",
-)  # fmt: skip
+)
 @click.option(
-    "--feature", "own_features", multiple=True, metavar="MODULE:FUNCTION",
+    "--feature",
+    "own_features",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
     help="With --index: feature of your own that the model may use; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--feedback", type=options.FOLDER,
+    "--feedback",
+    type=options.FOLDER,
     help="With --index: ask which page is better, and store answers and queries to judge in this "
     "folder.",
-)  # fmt: skip
+)
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
     help="With --index: host name by which people reach the server; may be repeated.",
-)  # fmt: skip
+)
 @options.address(8220)
 @options.integer("--max-candidates", default=1000, help="Limit on candidates per query.")
 @options.integer("--max-queries", default=1000, help="Limit on queries per batch.")
 @options.integer("--max-bytes", default=8 << 20, help="Limit on bytes per request.")
 @options.integer(
-    "--max-at-once", default=64,
+    "--max-at-once",
+    default=64,
     help="Limit on concurrent requests; others are answered with 503 (try again).",
-)  # fmt: skip
+)
 @options.integer(
-    "--max-connections", default=1000,
+    "--max-connections",
+    default=1000,
     help="Limit on open connections; a new one beyond it closes the longest idle one.",
-)  # fmt: skip
+)
 @click.option(
-    "--poll", type=click.FloatRange(0.05), default=1.0, show_default=True, metavar="SECONDS",
+    "--poll",
+    type=click.FloatRange(0.05),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
     help="Interval between checks for a new model file.",
-)  # fmt: skip
+)
 @click.option(
     "--no-reload", is_flag=True, help="Do not check for a new model file; SIGHUP still reloads."
 )
 @click.option(
-    "--allow-new-features", is_flag=True,
+    "--allow-new-features",
+    is_flag=True,
     help="Accept a new model whose features differ from those of the model in service.",
-)  # fmt: skip
+)
 @click.option("--wait", is_flag=True, help="Start without a model, and wait for its file.")
 @click.option(
-    "--token", envvar="FIRSTPAGE_SERVE_TOKEN", show_envvar=True, metavar="TEXT",
+    "--token",
+    envvar="FIRSTPAGE_SERVE_TOKEN",
+    show_envvar=True,
+    metavar="TEXT",
     help="Token that a client needs for POST /reload.",
-)  # fmt: skip
+)
 def command(
-    model: Path, index: Path | None, open_page: bool, candidates: int,
-    own_features: tuple[str, ...], feedback: Path | None,
-    hosts: tuple[str, ...], host: str, port: int,
-    max_candidates: int, max_queries: int, max_bytes: int, max_at_once: int,
-    max_connections: int, poll: float, no_reload: bool,
-    allow_new_features: bool, wait: bool, token: str | None,
-) -> None:  # fmt: skip
+    model: Path,
+    index: Path | None,
+    open_page: bool,
+    candidates: int,
+    own_features: tuple[str, ...],
+    feedback: Path | None,
+    hosts: tuple[str, ...],
+    host: str,
+    port: int,
+    max_candidates: int,
+    max_queries: int,
+    max_bytes: int,
+    max_at_once: int,
+    max_connections: int,
+    poll: float,
+    no_reload: bool,
+    allow_new_features: bool,
+    wait: bool,
+    token: str | None,
+) -> None:
     """Serve a model over HTTP.
 
     Routes: POST /rank and /batch; GET /health, /model and /metrics.  GET / shows an example
@@ -106,12 +138,23 @@ def command(
     if own_features:
         options.search_current_folder()
     limits = Limits(
-        candidates=max_candidates, queries=max_queries, bytes=max_bytes,
-        concurrent_requests=max_at_once, connections=max_connections,
-    )  # fmt: skip
+        candidates=max_candidates,
+        queries=max_queries,
+        bytes=max_bytes,
+        concurrent_requests=max_at_once,
+        connections=max_connections,
+    )
     serve(
-        model, host, port, limits, poll=None if no_reload else poll, token=token, wait=wait,
-        allow_new_features=allow_new_features, hosts=hosts, open_page=open_page,
+        model,
+        host,
+        port,
+        limits,
+        poll=None if no_reload else poll,
+        token=token,
+        wait=wait,
+        allow_new_features=allow_new_features,
+        hosts=hosts,
+        open_page=open_page,
         feedback=feedback,
         source=None if index is None else IndexSource(index, candidates, own_features),
-    )  # fmt: skip
+    )

@@ -353,9 +353,13 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
 
 
 def ranker_from_options(
-    name: str, settings: tuple[str, ...], measure: str | None, normalize: str, seed: int,
+    name: str,
+    settings: tuple[str, ...],
+    measure: str | None,
+    normalize: str,
+    seed: int,
     threads: int | None = None,
-) -> Ranker:  # fmt: skip
+) -> Ranker:
     """Return the ranker that the command line describes, with its parameters checked."""
     from firstpage.core import parse_call, parse_literal
     from firstpage.learning.rankers import ranker as ranker_by_name

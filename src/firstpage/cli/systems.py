@@ -39,9 +39,13 @@ class RankingFiles:
 
     @classmethod
     def from_command_line(
-        cls, files: Sequence[Path], qrels: Path | None, runs: Sequence[Path],
-        scores: Sequence[Path] = (), models: Sequence[Path] = (),
-    ) -> RankingFiles:  # fmt: skip
+        cls,
+        files: Sequence[Path],
+        qrels: Path | None,
+        runs: Sequence[Path],
+        scores: Sequence[Path] = (),
+        models: Sequence[Path] = (),
+    ) -> RankingFiles:
         """Return what the arguments mean: with --qrels all are runs, else the first is the truth.
 
         With --scores or --model, the only argument is the data file.
@@ -145,50 +149,64 @@ def _has_judgments(path: Path) -> bool:
 
 ranking_options = options.combine(
     click.option(
-        "--qrels", type=options.FILE,
+        "--qrels",
+        type=options.FILE,
         help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
     ),
     click.option(
-        "--scores", type=options.FILE, multiple=True,
+        "--scores",
+        type=options.FILE,
+        multiple=True,
         help="Scores of DATA, one per line in the order of DATA; may be repeated.",
     ),
     click.option(
-        "--run", "runs", type=options.FILE, multiple=True,
+        "--run",
+        "runs",
+        type=options.FILE,
+        multiple=True,
         help="Run in TREC format, or a pattern such as 'runs/*.run'; may be repeated.",
     ),
-)  # fmt: skip
+)
 ranking_arguments = options.combine(
     click.argument("files", nargs=-1, type=options.FILE, metavar="[DATA] [RUNS]"), ranking_options
 )
 duplicates_option = click.option(
-    "--duplicates", type=click.Choice(["refuse", "first", "best"]), default="refuse",
+    "--duplicates",
+    type=click.Choice(["refuse", "first", "best"]),
+    default="refuse",
     show_default=True,
     help="A document that a run lists twice for a query: an error, or the first line or the best "
     "score counts.",
-)  # fmt: skip
+)
 query_options = options.combine(
     click.option(
-        "--query-table", type=options.FILE,
+        "--query-table",
+        type=options.FILE,
         help="Table with a row per query (CSV, JSON lines, Parquet), for --by and --weight.",
     ),
     click.option(
-        "--by", metavar="COLUMN",
+        "--by",
+        metavar="COLUMN",
         help="Add segments of the queries: a column of --query-table, cut points as in "
         "'traffic(10, 100)', or 'traffic(head)' for head, torso and tail.",
     ),
     click.option(
-        "--weight", metavar="COLUMN",
+        "--weight",
+        metavar="COLUMN",
         help="Weight the queries by a column of --query-table, such as their traffic.",
     ),
     click.option(
-        "--condensed", is_flag=True, default=None,
+        "--condensed",
+        is_flag=True,
+        default=None,
         help="Remove unjudged documents from runs first, as trec_eval -J.",
     ),
     click.option(
-        "--bounds", is_flag=True,
+        "--bounds",
+        is_flag=True,
         help="Add the means without unjudged documents, and with these as relevant ones.",
     ),
-)  # fmt: skip
+)
 
 
 def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:

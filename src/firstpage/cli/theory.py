@@ -23,25 +23,37 @@ from firstpage.cli.help import documented_command
     "--list", "listing", is_flag=True, help="List all checks and their recorded outcomes."
 )
 @click.option(
-    "--loss", metavar="LOSS",
+    "--loss",
+    metavar="LOSS",
     help="Check the top-k consistency of this loss instead: ListMLE, or module:phi.",
-)  # fmt: skip
+)
 @options.integer("--k", show_default="1", help="With --loss: depth of the top.")
 @click.option(
-    "--n", type=click.IntRange(2, 6), metavar="N", show_default="4",
+    "--n",
+    type=click.IntRange(2, 6),
+    metavar="N",
+    show_default="4",
     help="With --loss: number of objects, all orders of which are tried.",
-)  # fmt: skip
+)
 @options.integer(
-    "--samples", show_default="2000; 40 with --loss",
+    "--samples",
+    show_default="2000; 40 with --loss",
     help="Number of random score vectors; more find more violations.",
-)  # fmt: skip
+)
 @options.seed
 @options.as_json
 @options.output(*outputs.PAGES, help="Write to this file: .txt, .json or .html.")
 def command(
-    names: tuple[str, ...], listing: bool, loss: str | None, k: int | None, n: int | None,
-    samples: int | None, seed: int, as_json: bool, output: Path | None,
-) -> int:  # fmt: skip
+    names: tuple[str, ...],
+    listing: bool,
+    loss: str | None,
+    k: int | None,
+    n: int | None,
+    samples: int | None,
+    seed: int,
+    as_json: bool,
+    output: Path | None,
+) -> int:
     """Check theorems of the papers numerically.
 
     Runs all checks, or those whose names begin with one of CHECKS.  Exits with 0 if every outcome
@@ -66,9 +78,13 @@ def command(
 
 
 def _run_checks(
-    names: tuple[str, ...], listing: bool, samples: int | None, seed: int, kind: str,
+    names: tuple[str, ...],
+    listing: bool,
+    samples: int | None,
+    seed: int,
+    kind: str,
     output: Path | None,
-) -> int:  # fmt: skip
+) -> int:
     """Run or list checks; return the exit code."""
     from firstpage.papers import DEFAULT_SAMPLES, check_theorems, select_checks
 

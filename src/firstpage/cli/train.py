@@ -34,15 +34,17 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 @click.argument("ranker")
 @click.argument("train", type=options.FILE)
 @click.option(
-    "--valid", type=options.FILE,
+    "--valid",
+    type=options.FILE,
     help="Validation data, which choose the number of iterations and the parameters.",
-)  # fmt: skip
+)
 @options.judgment_options
 @options.categorical
 @click.option(
-    "--position", metavar="COLUMN",
+    "--position",
+    metavar="COLUMN",
     help="Column of a table with the positions at which documents were shown (LambdaMART).",
-)  # fmt: skip
+)
 @options.confidences
 @options.pairs
 @options.ranker_options
@@ -50,35 +52,60 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
     "--tune", is_flag=True, help="Choose parameters on --valid from the grids of the papers."
 )
 @click.option(
-    "--tuner", type=click.Choice(["grid", "optuna"]), default="grid", show_default=True,
+    "--tuner",
+    type=click.Choice(["grid", "optuna"]),
+    default="grid",
+    show_default=True,
     help="Search method of --tune.",
-)  # fmt: skip
+)
 @click.option(
-    "--grid", multiple=True, metavar="NAME=A,B",
+    "--grid",
+    multiple=True,
+    metavar="NAME=A,B",
     help="Values of a parameter to try instead of the papers' grid; may be repeated.",
-)  # fmt: skip
+)
 @options.integer("--trials", default=30, help="Number of trials of --tuner optuna.")
 @click.option(
-    "--trials-to", type=outputs.OutputFile(*TRIAL_FORMATS),
+    "--trials-to",
+    type=outputs.OutputFile(*TRIAL_FORMATS),
     help="Write all trials to this file (.csv or .json).",
-)  # fmt: skip
+)
 @options.integer("--threads", show_default="all cores", help="Number of threads.")
 @options.pad
 @options.engine
 @click.option(
-    "--checkpoint", type=outputs.OutputFile("json"),
+    "--checkpoint",
+    type=outputs.OutputFile("json"),
     help="Save the state of training to this file; the next run resumes from it.",
-)  # fmt: skip
+)
 @options.output("json", required=True, help="Write the model to this file.")
 @options.as_json
 def command(
-    ranker: str, train: Path, valid: Path | None, qrels: Path | None, unjudged: str,
-    categorical: tuple[str, ...], position: str | None, confidences: bool, pairs: Path | None,
-    settings: tuple[str, ...], measure: str | None, normalize: str, seed: int, tune: bool,
+    ranker: str,
+    train: Path,
+    valid: Path | None,
+    qrels: Path | None,
+    unjudged: str,
+    categorical: tuple[str, ...],
+    position: str | None,
+    confidences: bool,
+    pairs: Path | None,
+    settings: tuple[str, ...],
+    measure: str | None,
+    normalize: str,
+    seed: int,
+    tune: bool,
     tuner: str,
-    grid: tuple[str, ...], trials: int, trials_to: Path | None, threads: int | None, pad: bool,
-    engine: str | None, checkpoint: Path | None, output: Path, as_json: bool,
-) -> None:  # fmt: skip
+    grid: tuple[str, ...],
+    trials: int,
+    trials_to: Path | None,
+    threads: int | None,
+    pad: bool,
+    engine: str | None,
+    checkpoint: Path | None,
+    output: Path,
+    as_json: bool,
+) -> None:
     """Train a ranker and write the model.
 
     RANKER is a name that `firstpage rankers` lists; it may carry parameters, as in
@@ -135,9 +162,13 @@ def command(
                 None if show is None else partial(_show_step, show, str(model.measure_name()))
             )
             model.fit(
-                data, valid=valid_data, progress=callback, engine=engine, checkpoint=checkpoint,
+                data,
+                valid=valid_data,
+                progress=callback,
+                engine=engine,
+                checkpoint=checkpoint,
                 pairs=votes,
-            )  # fmt: skip
+            )
         interrupted = model.interrupted_
     model.save(output)
     if tuned is not None and trials_to is not None:
@@ -148,9 +179,13 @@ def command(
 
 
 def _check_usage(
-    train: Path, valid: Path | None, tuned: bool, trials_to: Path | None, checkpoint: Path | None,
+    train: Path,
+    valid: Path | None,
+    tuned: bool,
+    trials_to: Path | None,
+    checkpoint: Path | None,
     output: Path,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse options that do not go together, before any file is read."""
     from firstpage.data.shards import is_shard_folder
 
@@ -217,9 +252,14 @@ def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
 
 
 def _tune(
-    ranker: Ranker, data: Any, valid: Any, method: str, grid: tuple[str, ...], trials: int,
+    ranker: Ranker,
+    data: Any,
+    valid: Any,
+    method: str,
+    grid: tuple[str, ...],
+    trials: int,
     votes: PreferencePairs | None,
-) -> Tuned:  # fmt: skip
+) -> Tuned:
     """Choose the parameters on validation data; print each trial if on a terminal."""
     from firstpage.core import parse_literal, split_arguments
     from firstpage.learning.rankers import Trial, tune

@@ -299,9 +299,12 @@ def steps(thresholds: Floats, levels: Floats, title: str) -> str:
 
 
 def _graph(
-    points: Sequence[Point], height: int, title: str, labels: Sequence[str],
+    points: Sequence[Point],
+    height: int,
+    title: str,
+    labels: Sequence[str],
     marked: Point | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """Return one line that fills the chart, with labels for top, bottom, left and right."""
     left, right = 60, WIDTH - 20
     (x_low, x_high), (y_low, y_high) = ((min(v), max(v)) for v in zip(*points, strict=True))
@@ -332,10 +335,16 @@ MIN_MARGIN, CHARACTER_WIDTH = 150, 6.5  # of the names to the right of the chart
 
 
 def curves(
-    series: Mapping[str, Sequence[Point]], title: str, x_label: str, y_label: str,
-    bands: Mapping[str, Sequence[Bounds]] | None = None, dashed: Collection[str] = (),
-    log: bool = False, tick_labels: Mapping[float, str] | None = None, y_max: float = math.inf,
-) -> str:  # fmt: skip
+    series: Mapping[str, Sequence[Point]],
+    title: str,
+    x_label: str,
+    y_label: str,
+    bands: Mapping[str, Sequence[Bounds]] | None = None,
+    dashed: Collection[str] = (),
+    log: bool = False,
+    tick_labels: Mapping[float, str] | None = None,
+    y_max: float = math.inf,
+) -> str:
     """Return a line chart.
 
     Parameters

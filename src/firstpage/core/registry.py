@@ -30,9 +30,12 @@ class ParameterError(DataError):
 
 
 def check_number(
-    owner: object, name: str, minimum: float | None = None, above: float | None = None,
+    owner: object,
+    name: str,
+    minimum: float | None = None,
+    above: float | None = None,
     integer: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Raise ParameterError unless the attribute `name` of `owner` is a number in its range."""
     value: Any = getattr(owner, name)
     types: Any = (int, np.integer) if integer else (int, float, np.integer, np.floating)

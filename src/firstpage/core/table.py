@@ -180,9 +180,14 @@ def latex_tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str
         for cells in (head, *rows)
     ]
     return [
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:],
-        r"\bottomrule", r"\end{tabular}",
-    ]  # fmt: skip
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        lines[0],
+        r"\midrule",
+        *lines[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
 
 
 def latex_note(text: str) -> str:

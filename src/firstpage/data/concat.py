@@ -59,9 +59,18 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             "concatenated."
         )
     return Dataset(
-        X, y, offsets, queries, docids, first.feature_names, first.source, order, recipe=recipe,
-        categories=first.categories, zero_based=any(b.zero_based for b in blocks),
-    )  # fmt: skip
+        X,
+        y,
+        offsets,
+        queries,
+        docids,
+        first.feature_names,
+        first.source,
+        order,
+        recipe=recipe,
+        categories=first.categories,
+        zero_based=any(b.zero_based for b in blocks),
+    )
 
 
 def check_equal_names(first: Dataset, other: Dataset) -> None:

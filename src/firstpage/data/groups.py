@@ -85,15 +85,29 @@ def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floa
     items = np.empty(longest, np.int64)
     if len(scores) <= FEW_DOCUMENTS:
         longest_tie = kernel.rank_labels(
-            scores, scores.view(np.uint64), labels, offsets, items, *_workspace(longest), ranked,
+            scores,
+            scores.view(np.uint64),
+            labels,
+            offsets,
+            items,
+            *_workspace(longest),
+            ranked,
             tie_lengths,
-        )  # fmt: skip
+        )
     else:
         words, starts = _sorted_words(scores, offsets, lengths)
         longest_tie = kernel.unpack_labels(
-            scores, labels, offsets, starts, words, items, np.empty(longest), np.empty_like(items),
-            ranked, tie_lengths,
-        )  # fmt: skip
+            scores,
+            labels,
+            offsets,
+            starts,
+            words,
+            items,
+            np.empty(longest),
+            np.empty_like(items),
+            ranked,
+            tie_lengths,
+        )
     return ranked, tie_lengths, longest_tie
 
 
@@ -106,9 +120,17 @@ def top_rows(scores: Floats, offsets: Ints, depth: int) -> tuple[Ints, Ints]:
     rows, ends = np.empty(len(scores) + 1, np.int64), np.zeros(len(offsets), np.int64)
     maxima, items = np.empty(groups), np.empty(groups, np.int64)
     select_top(
-        scores, offsets, depth, groups, maxima, maxima.view(np.uint64), items, *_workspace(groups),
-        rows, ends[1:],
-    )  # fmt: skip
+        scores,
+        offsets,
+        depth,
+        groups,
+        maxima,
+        maxima.view(np.uint64),
+        items,
+        *_workspace(groups),
+        rows,
+        ends[1:],
+    )
     return rows[: ends[-1]], ends
 
 

@@ -58,10 +58,20 @@ def join_documents(
     rows = np.empty(len(run.docids), np.int64)
     left, right = run.docids, other.docids
     code = join_ids(
-        left.data, left.starts, left.ends, left.hashes, run.offsets,
-        right.data, right.starts, right.ends, right.hashes, other.offsets,
-        partner, table, rows,
-    )  # fmt: skip
+        left.data,
+        left.starts,
+        left.ends,
+        left.hashes,
+        run.offsets,
+        right.data,
+        right.starts,
+        right.ends,
+        right.hashes,
+        other.offsets,
+        partner,
+        table,
+        rows,
+    )
     if code >= 0:
         raise duplicate_error(run, code, "the run")
     if code <= -2:
@@ -339,8 +349,15 @@ def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
     offsets = offsets_from_lengths(counts)
     names, docids = graded.queries[np.array(queries, np.int64)], graded.docids[indices]
     data = replace(
-        graded, X=graded.X[indices], y=graded.y[indices], offsets=offsets, queries=names,
-        docids=docids, source=f"{graded.source} and {ordered.source}", row_order=None, recipe=None,
+        graded,
+        X=graded.X[indices],
+        y=graded.y[indices],
+        offsets=offsets,
+        queries=names,
+        docids=docids,
+        source=f"{graded.source} and {ordered.source}",
+        row_order=None,
+        recipe=None,
         query_weights=None,
-    )  # fmt: skip
+    )
     return data, Truth(np.array(levels), offsets, names).full_order()

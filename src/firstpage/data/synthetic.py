@@ -218,9 +218,14 @@ class Synthetic:
         lengths = [len(X) for X in features]
         offsets = offsets_from_lengths(lengths)
         return Dataset(
-            np.concatenate(features), np.concatenate(labels), offsets,
-            Ids.from_values(n + 1 for n in numbers), Ids.from_values(names), None, "synthetic",
-        )  # fmt: skip
+            np.concatenate(features),
+            np.concatenate(labels),
+            offsets,
+            Ids.from_values(n + 1 for n in numbers),
+            Ids.from_values(names),
+            None,
+            "synthetic",
+        )
 
     def _rng(self, number: int) -> np.random.Generator:
         """Return the random generator of a query, or of another purpose (numbers below 0)."""

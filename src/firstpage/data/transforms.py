@@ -368,8 +368,10 @@ def _medians(datasets: DatasetSequence, width: int) -> Floats:
 
 
 TRANSFORMS: dict[str, type[_Scaling]] = {
-    "minmax": MinMax, "standardize": Standardize, "impute": Impute,
-}  # fmt: skip
+    "minmax": MinMax,
+    "standardize": Standardize,
+    "impute": Impute,
+}
 Transform = MinMax | Standardize | Impute
 
 

@@ -253,9 +253,12 @@ def _topics() -> Iterator[Document]:
         title = heading.strip().replace('"', "")
         body = body.lstrip("*=- \n")
         yield {
-            "id": f"{TOPICS}/{name}", "title": title, "words": name_words(name),
-            "text": _shorten(body), "level": 0,
-        }  # fmt: skip
+            "id": f"{TOPICS}/{name}",
+            "title": title,
+            "words": name_words(name),
+            "text": _shorten(body),
+            "level": 0,
+        }
 
 
 def _shorten(text: str) -> str:

@@ -86,9 +86,15 @@ def create_questions_project(
 ) -> Project:
     """Create the project with all candidates; the reader gets a few questions if they judge."""
     project = demo_project.create_project(
-        store, demo_project.QUESTIONS, "Python's documentation", GUIDELINES, index,
-        folder / "queries.jsonl", depth=DEPTH, setting={"k": K, "strategy": STRATEGY},
-    )  # fmt: skip
+        store,
+        demo_project.QUESTIONS,
+        "Python's documentation",
+        GUIDELINES,
+        index,
+        folder / "queries.jsonl",
+        depth=DEPTH,
+        setting={"k": K, "strategy": STRATEGY},
+    )
     if reader_judges:
         keys = demo_project.query_keys(store, project)[:READER_QUESTIONS]
         demo_project.add_tasks(store, project, dict.fromkeys(keys, (LOCAL,)))
@@ -119,9 +125,12 @@ def label_questions(
 
 
 def _result(
-    labels: Qrels, judged: Sequence[QueryTruth], answers: Grades, study: Study,
+    labels: Qrels,
+    judged: Sequence[QueryTruth],
+    answers: Grades,
+    study: Study,
     reader_questions: tuple[str, ...],
-) -> LabelingResult:  # fmt: skip
+) -> LabelingResult:
     effort = study.effort["pairs"]
     recall = [_recall(truth, answers[truth.query]) for truth in judged]
     return LabelingResult(

@@ -166,9 +166,14 @@ def run_loop(path: Path, judge: bool, serve: bool, port: int, progress: Progress
 
 
 def _run_steps(
-    store: Store, folder: Folder, collection: Collection, printer: StepPrinter, judge: bool,
-    serve: bool, port: int,
-) -> Path:  # fmt: skip
+    store: Store,
+    folder: Folder,
+    collection: Collection,
+    printer: StepPrinter,
+    judge: bool,
+    serve: bool,
+    port: int,
+) -> Path:
     """Run all steps; return the path of the report."""
     with printer.step("Index Python's own documentation, and retrieve candidates"):
         index, candidates = _retrieve(collection, folder, printer)
@@ -231,9 +236,14 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
         )
     printer.command("index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite")
     printer.command(
-        "candidates", folder / INDEX, folder / "queries.jsonl", "--depth", str(DEPTH), "-o",
+        "candidates",
+        folder / INDEX,
+        folder / "queries.jsonl",
+        "--depth",
+        str(DEPTH),
+        "-o",
         folder / "candidates.run",
-    )  # fmt: skip
+    )
     return index, candidates
 
 
@@ -241,11 +251,13 @@ def _recall(collection: Collection, candidates: Run) -> float:
     """Return the mean fraction of the answers that are candidates."""
     retrieved = candidates.to_dict()
     return float(
-        np.mean([
-            len(grades.keys() & retrieved.get(query, {}).keys()) / len(grades)
-            for query, grades in collection.qrels.to_dict().items()
-        ])
-    )  # fmt: skip
+        np.mean(
+            [
+                len(grades.keys() & retrieved.get(query, {}).keys()) / len(grades)
+                for query, grades in collection.qrels.to_dict().items()
+            ]
+        )
+    )
 
 
 @contextmanager
@@ -257,9 +269,13 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _features(
-    index: Index, collection: Collection, candidates: Run, labels: LabelingResult, folder: Folder,
+    index: Index,
+    collection: Collection,
+    candidates: Run,
+    labels: LabelingResult,
+    folder: Folder,
     printer: StepPrinter,
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     """Compute the features of all candidates."""
     with _without_warnings():
         computed = TextFeatures(index).dataset(collection.queries, candidates, labels.labels)
@@ -272,9 +288,13 @@ def _features(
 
 
 def _rankings(
-    index: Index, collection: Collection, data: Dataset, labels: LabelingResult, folder: Folder,
+    index: Index,
+    collection: Collection,
+    data: Dataset,
+    labels: LabelingResult,
+    folder: Folder,
     printer: StepPrinter,
-) -> Runs:  # fmt: skip
+) -> Runs:
     """Rank all questions by BM25 and by the four rankers, tuned and trained on other questions."""
     folds = split_folds(data, FOLDS, SEED)
     with printer.progress("BM25") as progress:
@@ -285,21 +305,45 @@ def _rankings(
         write_run(run, folder.run(name))
     tuned = ("--tune", "--qrels", folder / "labels.qrels", "--folds", str(FOLDS))
     printer.command(
-        "candidates", folder / INDEX, folder / "queries.jsonl", *tuned, "--depth", str(DEPTH),
-        "-o", folder.run(BASELINE),
-    )  # fmt: skip
+        "candidates",
+        folder / INDEX,
+        folder / "queries.jsonl",
+        *tuned,
+        "--depth",
+        str(DEPTH),
+        "-o",
+        folder.run(BASELINE),
+    )
     printer.command(
-        "crossval", folder / "features.npz", *RANKERS, "--normalize", NORMALIZE, "--folds",
-        str(FOLDS), "-t", MAIN_MEASURE, "--run", folder.run(BASELINE), "--baseline", "bm25",
-        "--write-runs", folder / RUNS,
-    )  # fmt: skip
+        "crossval",
+        folder / "features.npz",
+        *RANKERS,
+        "--normalize",
+        NORMALIZE,
+        "--folds",
+        str(FOLDS),
+        "-t",
+        MAIN_MEASURE,
+        "--run",
+        folder.run(BASELINE),
+        "--baseline",
+        "bm25",
+        "--write-runs",
+        folder / RUNS,
+    )
     return runs
 
 
 def _evaluate(
-    store: Store, index: Index, collection: Collection, candidates: Run, labels: LabelingResult,
-    runs: Runs, folder: Folder, printer: StepPrinter,
-) -> DemoResults:  # fmt: skip
+    store: Store,
+    index: Index,
+    collection: Collection,
+    candidates: Run,
+    labels: LabelingResult,
+    runs: Runs,
+    folder: Folder,
+    printer: StepPrinter,
+) -> DemoResults:
     """Compare the rankings, learn a measure, and aggregate."""
     answers, qrels = collection.qrels, ("--qrels", folder / "answers.qrels")
     with printer.step("Compare the rankings by the correct answers"), _without_warnings():
@@ -323,16 +367,31 @@ def _evaluate(
         pair = {compared.best: runs[compared.best], COMBINED: combined.run}
         against_best = compare(pair, answers, measures=MEASURES, baseline=compared.best)
         results = DemoResults(
-            collection, _recall(collection, candidates), labels, {**runs, COMBINED: combined.run},
-            compared, measured, combined, against_best, printer.seconds, printer.commands,
+            collection,
+            _recall(collection, candidates),
+            labels,
+            {**runs, COMBINED: combined.run},
+            compared,
+            measured,
+            combined,
+            against_best,
+            printer.seconds,
+            printer.commands,
             printer.own_commands,
-        )  # fmt: skip
+        )
         printer.note(sentences.combination(results))
         printer.command(
-            "aggregate", *(folder.run(name) for name in RANKERS), "--qrels",
-            folder / "labels.qrels", "-m", MAIN_MEASURE, "--tag", COMBINED, "-o",
+            "aggregate",
+            *(folder.run(name) for name in RANKERS),
+            "--qrels",
+            folder / "labels.qrels",
+            "-m",
+            MAIN_MEASURE,
+            "--tag",
+            COMBINED,
+            "-o",
             folder.run(COMBINED),
-        )  # fmt: skip
+        )
     return results
 
 
@@ -343,9 +402,14 @@ def _print_measure_commands(best: str, folder: Folder, printer: StepPrinter) -> 
     printer.command(*project, "--content", "preferences", "-o", preferences)
     printer.command(*_learn(preferences, measure))
     printer.command(
-        "evaluate", "--qrels", folder / "answers.qrels", "--run", folder.run(best), "-m",
+        "evaluate",
+        "--qrels",
+        folder / "answers.qrels",
+        "--run",
+        folder.run(best),
+        "-m",
         f"NDCG({measure})@{K}",
-    )  # fmt: skip
+    )
 
 
 def _learn(preferences: Path, measure: Path) -> tuple[str | Path, ...]:
@@ -354,9 +418,15 @@ def _learn(preferences: Path, measure: Path) -> tuple[str | Path, ...]:
 
 def _compute_features(folder: Folder, labels: Path, data: Path) -> tuple[str | Path, ...]:
     return (
-        "features", folder / INDEX, folder / "queries.jsonl", folder / "candidates.run",
-        "--qrels", labels, "-o", data,
-    )  # fmt: skip
+        "features",
+        folder / INDEX,
+        folder / "queries.jsonl",
+        folder / "candidates.run",
+        "--qrels",
+        labels,
+        "-o",
+        data,
+    )
 
 
 def _train(ranker: str, data: Path, model: Path) -> tuple[str | Path, ...]:
@@ -370,20 +440,44 @@ def _print_own_commands(best: str, folder: Folder, printer: StepPrinter) -> None
     labels, data = mine / "labels.qrels", mine / "features.npz"
     printer.own(
         "To judge the questions yourself, and train on your labels",
-        ("label", "setup", mine, *collection, "--depth", str(DEPTH), "--k", str(K),
-         "--strategy", STRATEGY),
+        (
+            "label",
+            "setup",
+            mine,
+            *collection,
+            "--depth",
+            str(DEPTH),
+            "--k",
+            str(K),
+            "--strategy",
+            STRATEGY,
+        ),
         ("label", "serve", mine, "--open"),
         ("label", "export", mine, "-o", labels),
         _compute_features(folder, labels, data),
         _train(best, data, mine / "model.json"),
-    )  # fmt: skip
+    )
     pages = Path("mine-pages")
     preferences = pages / "preferences.jsonl"
     printer.own(
         "To compare first pages yourself, and learn a measure from your preferences",
-        ("label", "setup", pages, "--tool", "lists", *collection, "--run", folder.run(BASELINE),
-         "--run", folder.run(best), "--depth", str(K), "--qrels", folder / "answers.qrels"),
+        (
+            "label",
+            "setup",
+            pages,
+            "--tool",
+            "lists",
+            *collection,
+            "--run",
+            folder.run(BASELINE),
+            "--run",
+            folder.run(best),
+            "--depth",
+            str(K),
+            "--qrels",
+            folder / "answers.qrels",
+        ),
         ("label", "serve", pages, "--open"),
         ("label", "export", pages, "--content", "preferences", "-o", preferences),
         _learn(preferences, pages / "measure.json"),
-    )  # fmt: skip
+    )

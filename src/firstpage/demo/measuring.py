@@ -65,16 +65,29 @@ class MeasureLearningResult:
 
 
 def learn_measure(
-    store: Store, index: Index, collection: Collection, systems: Runs,
-    compared: BaselineComparison, folder: Folder, printer: StepPrinter,
-) -> MeasureLearningResult:  # fmt: skip
+    store: Store,
+    index: Index,
+    collection: Collection,
+    systems: Runs,
+    compared: BaselineComparison,
+    folder: Folder,
+    printer: StepPrinter,
+) -> MeasureLearningResult:
     """Let editors compare first pages of the baseline and the best ranking; learn a measure."""
     shown = [folder.run(name) for name in (compared.baseline, compared.best)]
     project = demo_project.create_project(
-        store, demo_project.PAGES, "First pages side by side", GUIDELINES, index,
-        folder / "queries.jsonl", runs=shown, qrels=folder / "answers.qrels", depth=K,
-        tool="lists", setting={"k": 1},
-    )  # fmt: skip
+        store,
+        demo_project.PAGES,
+        "First pages side by side",
+        GUIDELINES,
+        index,
+        folder / "queries.jsonl",
+        runs=shown,
+        qrels=folder / "answers.qrels",
+        depth=K,
+        tool="lists",
+        setting={"k": 1},
+    )
     keys = demo_project.query_keys(store, project)
     total = demo_project.add_tasks(store, project, demo_project.assign_team(keys, None))
     answers = collection.qrels.to_dict()
@@ -101,6 +114,10 @@ def learn_measure(
         if name != compared.baseline
     }
     return MeasureLearningResult(
-        utility, fitted.judgments, study.effort["lists"].active / 60, fitted.comparison,
-        comparison, max(means, key=lambda name: means[name]),
-    )  # fmt: skip
+        utility,
+        fitted.judgments,
+        study.effort["lists"].active / 60,
+        fitted.comparison,
+        comparison,
+        max(means, key=lambda name: means[name]),
+    )

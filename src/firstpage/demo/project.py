@@ -145,10 +145,19 @@ def _reduce_syncs(connection: Any, record: object) -> None:
 
 
 def create_project(
-    store: Store, slug: str, title: str, guidelines: str, index: Index, queries: Path, *,
-    runs: Sequence[Path] = (), qrels: Path | None = None, depth: int, tool: str = "pairs",
+    store: Store,
+    slug: str,
+    title: str,
+    guidelines: str,
+    index: Index,
+    queries: Path,
+    *,
+    runs: Sequence[Path] = (),
+    qrels: Path | None = None,
+    depth: int,
+    tool: str = "pairs",
     setting: Mapping[str, Any],
-) -> Project:  # fmt: skip
+) -> Project:
     """Create a project as `label setup` does, with three assessors and the reader as lead.
 
     With the tool `lists` the first pages of the runs are compared; otherwise the candidates of the
@@ -160,18 +169,28 @@ def create_project(
             return File(str(path), stack.enter_context(path.open("rb")))
 
         sources = Sources(
-            queries=opened(queries), runs=tuple(map(opened, runs)), index=index,
-            qrels=None if qrels is None else opened(qrels), depth=depth, pages=tool == "lists",
-        )  # fmt: skip
+            queries=opened(queries),
+            runs=tuple(map(opened, runs)),
+            index=index,
+            qrels=None if qrels is None else opened(qrels),
+            depth=depth,
+            pages=tool == "lists",
+        )
         contents = bundle.read(sources)
     source = {"index": {"path": str(index.path.resolve()), "fingerprint": index.fingerprint}}
     checked = projects.setting_of(setting)
     with texts.staged(store, contents, (tool,), checked) as staged, store.write() as tx:
         you = people.ensure(tx, LOCAL, "You", admin=True)
         project = projects.create(
-            tx, slug, title, guidelines=guidelines, tool=tool, setting=setting, source=source,
+            tx,
+            slug,
+            title,
+            guidelines=guidelines,
+            tool=tool,
+            setting=setting,
+            source=source,
             by=you,
-        )  # fmt: skip
+        )
         staged.publish(tx, project, you)
         for login in TEAM:
             person = people.ensure(tx, login, f"{login.title()} (simulated)")

@@ -34,9 +34,13 @@ Runs = Mapping[str, Run]
 
 
 def tuned_bm25(
-    index: Index, queries: Queries, labels: Qrels, folds: Sequence[Fold], depth: int,
+    index: Index,
+    queries: Queries,
+    labels: Qrels,
+    folds: Sequence[Fold],
+    depth: int,
     progress: Progress | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """Return the ranking by BM25, tuned for the questions of each fold on those of the others."""
     table: dict[str, dict[str, float]] = {}
     for number, fold in enumerate(folds, 1):
@@ -147,9 +151,10 @@ def compare_with_baseline(baseline: str, systems: Runs, answers: Qrels) -> Basel
 def difference(comparison: Comparison, measure: str, system: str, against: str) -> Difference:
     """Return the difference of two systems under a measure."""
     return next(
-        d for d in comparison.differences
+        d
+        for d in comparison.differences
         if (d.measure, d.system, d.against) == (measure, system, against)
-    )  # fmt: skip
+    )
 
 
 def first_pages(run: Run, k: int) -> dict[str, list[str]]:

@@ -273,10 +273,12 @@ def _measure(results: DemoResults) -> list[str]:
     rows = [
         [name, f"{standard[MAIN_MEASURE]:.4f}", f"{learned[measured.name]:.4f}"]
         for name, standard, learned in zip(
-            measured.comparison.systems, results.compared.comparison.evaluations,
-            measured.comparison.evaluations, strict=True,
+            measured.comparison.systems,
+            results.compared.comparison.evaluations,
+            measured.comparison.evaluations,
+            strict=True,
         )
-    ]  # fmt: skip
+    ]
     return [
         paragraph(sentences.learned_measure(measured, results.compared)),
         utility_figures(measured.utility),

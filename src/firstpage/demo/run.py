@@ -9,9 +9,13 @@ from firstpage.demo.output import ProgressBar, no_progress
 
 
 def run_demo(
-    path: Path, *, judge: bool = False, serve: bool = False, port: int = 0,
+    path: Path,
+    *,
+    judge: bool = False,
+    serve: bool = False,
+    port: int = 0,
     progress: ProgressBar = no_progress,
-) -> Path:  # fmt: skip
+) -> Path:
     """Run the whole loop on Python's documentation and write a report.
 
     The loop indexes the documentation, labels candidates of 263 questions with simulated

@@ -81,9 +81,12 @@ class DemoResults:
             "documents": len(self.collection.documents),
             "candidates_recall": self.candidates_recall,
             "labels": {
-                "judgments": labels.judgments, "per_question": labels.per_question,
-                "sorting_comparisons": labels.sorting_comparisons, "minutes": labels.minutes,
-                "recall": labels.recall, "agreement": labels.agreement,
+                "judgments": labels.judgments,
+                "per_question": labels.per_question,
+                "sorting_comparisons": labels.sorting_comparisons,
+                "minutes": labels.minutes,
+                "recall": labels.recall,
+                "agreement": labels.agreement,
                 "judged_by_two": labels.judged_by_two,
                 "judged_by_you": list(labels.reader_questions),
             },
@@ -93,11 +96,13 @@ class DemoResults:
             "comparison": compared.comparison.to_dict(),
             "questions_needed": compared.questions_needed,
             "measure": {
-                "judgments": measured.judgments, "minutes": measured.minutes,
+                "judgments": measured.judgments,
+                "minutes": measured.minutes,
                 "held_out": measured.held_out.to_dict(),
                 "gains": measured.utility.gains.tolist(),
                 "discounts": measured.utility.discounts.tolist(),
-                "best": measured.best, "comparison": measured.comparison.to_dict(),
+                "best": measured.best,
+                "comparison": measured.comparison.to_dict(),
             },
             "aggregation": {
                 "weights": dict(self.combined.weights),
@@ -106,7 +111,7 @@ class DemoResults:
             "seconds": dict(self.seconds),
             "commands": dict(self.commands),
             "own_commands": dict(self.own_commands),
-        }  # fmt: skip
+        }
 
 
 def significance(d: Difference) -> str:

@@ -77,8 +77,10 @@ class Analyzer:
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as JSON."""
         return {
-            "language": self.language, "stop_words": self.stop_words, "stemming": self.stemming,
-        }  # fmt: skip
+            "language": self.language,
+            "stop_words": self.stop_words,
+            "stemming": self.stemming,
+        }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Analyzer:

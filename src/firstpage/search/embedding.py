@@ -160,9 +160,12 @@ class Embedding:
             encode = partial(model.encode, prompt_name=prompt)
         try:
             encoded = encode(
-                list(texts), batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True,
+                list(texts),
+                batch_size=BATCH,
+                show_progress_bar=False,
+                convert_to_numpy=True,
                 normalize_embeddings=True,
-            )  # fmt: skip
+            )
         except Exception as error:
             raise DataError(f"{self.folder}: the model failed ({_first_line(error)}).") from error
         vectors = np.asarray(encoded, np.float32)
@@ -375,9 +378,13 @@ def _document_vectors(
 
 
 def _embed(
-    index: Index, embedding: Embedding, rows: Sequence[int], digests: Bytes,
-    known: dict[bytes, Array], progress: Progress | None,
-) -> None:  # fmt: skip
+    index: Index,
+    embedding: Embedding,
+    rows: Sequence[int],
+    digests: Bytes,
+    known: dict[bytes, Array],
+    progress: Progress | None,
+) -> None:
     """Add the vectors of some documents to those that are known by the digests of their texts."""
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
@@ -436,18 +443,26 @@ def _state(index: Index) -> str:
 
 def _settings(embedding_digest: str) -> dict[str, Any]:
     return {
-        "format": FORMAT, "model": embedding_digest, "window": WINDOW, "step": STEP,
+        "format": FORMAT,
+        "model": embedding_digest,
+        "window": WINDOW,
+        "step": STEP,
         "max_passages": MAX_PASSAGES,
-    }  # fmt: skip
+    }
 
 
 def _write(path: Path, embedding: Embedding, state: str, content: DocumentVectors) -> str:
     """Write the vectors atomically; return why that is impossible, or nothing."""
     arrays = [np.ascontiguousarray(a) for a in (content.ends, content.digests, content.vectors)]
-    header = json.dumps({
-        **_settings(embedding.digest), "state": state, "rows": len(content.ends),
-        "vectors": list(content.vectors.shape), "sha256": _checksum(arrays),
-    })  # fmt: skip
+    header = json.dumps(
+        {
+            **_settings(embedding.digest),
+            "state": state,
+            "rows": len(content.ends),
+            "vectors": list(content.vectors.shape),
+            "sha256": _checksum(arrays),
+        }
+    )
     line = header.encode() + b" " * (-(len(header) + 1) % ALIGNMENT) + b"\n"
     try:
         path.parent.mkdir(exist_ok=True)
@@ -473,8 +488,10 @@ def _read(path: Path, model: str) -> tuple[str, DocumentVectors]:
     rows, shape = header["rows"], tuple(header["vectors"])
     offset, arrays = len(line), []
     layout: list[tuple[tuple[int, ...], type[np.generic]]] = [
-        ((rows,), np.int64), ((rows, DIGEST_BYTES), np.uint8), (shape, np.float32),
-    ]  # fmt: skip
+        ((rows,), np.int64),
+        ((rows, DIGEST_BYTES), np.uint8),
+        (shape, np.float32),
+    ]
     sizes = [int(np.prod(each)) * np.dtype(dtype).itemsize for each, dtype in layout]
     if path.stat().st_size != offset + sum(sizes):
         raise ValueError("it has another size than it says")

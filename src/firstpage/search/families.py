@@ -161,10 +161,12 @@ def matching(c: Candidates) -> Columns:
     density = np.where(span > 0, n_present[:, :n_fields] / np.maximum(span, 1), 0.0)
     early = np.where(first >= 0, 1 / (1 + np.maximum(first, 0)), 0.0)
     arranged = {
-        "ordered": np.log1p(_with_total(ordered)), "near": np.log1p(_with_total(near)),
-        "density": _with_maximum(density), "first": _with_maximum(early),
+        "ordered": np.log1p(_with_total(ordered)),
+        "near": np.log1p(_with_total(near)),
+        "density": _with_maximum(density),
+        "first": _with_maximum(early),
         "phrase": _with_maximum(phrase) / max(1, c.query.sequence_length),
-    }  # fmt: skip
+    }
     for s, stream in enumerate((*c.forward.fields, WHOLE)):
         idf = c.idf[s]
         yield f"{stream}.coverage", n_present[:, s] / n_query

@@ -183,9 +183,15 @@ class TextFeatures:
         index = self.index
         matcher = matcher or Matcher(index.forward)
         return Candidates(
-            index.forward, query, rows, scores, matcher, self._idf, index.latent,
+            index.forward,
+            query,
+            rows,
+            scores,
+            matcher,
+            self._idf,
+            index.latent,
             index.latent_vectors,
-        )  # fmt: skip
+        )
 
     def compute(self, query: Query, rows: Ints, matcher: Matcher | None = None) -> Array:
         """Return the features of a query's candidates.
@@ -310,9 +316,15 @@ class TextFeatures:
         self._values.note_missing(rows, self._chosen)
         y = _labels(candidates, qrels)
         return Dataset(
-            X, y, offsets, candidates.queries, candidates.docids, self.names, source,
+            X,
+            y,
+            offsets,
+            candidates.queries,
+            candidates.docids,
+            self.names,
+            source,
             recipe=self.recipe(),
-        )  # fmt: skip
+        )
 
     def recipe(self) -> dict[str, Any]:
         """Return how the features are computed, as JSON that model files store.

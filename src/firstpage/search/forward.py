@@ -256,8 +256,20 @@ class Matcher:
         last, runs = np.empty(n_slots, np.int64), np.empty(len(sequence), np.int64)
         self._slots[query.terms] = np.arange(1, n_slots + 1)
         kernel.match_positions(
-            forward.tokens, forward.ends, rows, self._slots, sequence, first_place, places, WINDOW,
-            positions, matched, last, runs, np.full(len(sequence), -1), out,
-        )  # fmt: skip
+            forward.tokens,
+            forward.ends,
+            rows,
+            self._slots,
+            sequence,
+            first_place,
+            places,
+            WINDOW,
+            positions,
+            matched,
+            last,
+            runs,
+            np.full(len(sequence), -1),
+            out,
+        )
         self._slots[query.terms] = 0
         return out

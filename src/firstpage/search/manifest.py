@@ -47,10 +47,20 @@ def write_manifest(folder: Path, content: dict[str, Any]) -> None:
 def empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
     """Return the manifest of an index without documents; it follows an earlier generation."""
     return {
-        "schema": schema.to_dict(), "generation": generation, "rows": 0, "deleted": 0, "tokens": 0,
-        "terms": 0, "term_bytes": 0, "id_bytes": 0, "forward": f"forward-{generation + 1}",
-        "engine": None, "statistics": None, "latent": None, "scoring": BM25().to_dict(),
-    }  # fmt: skip
+        "schema": schema.to_dict(),
+        "generation": generation,
+        "rows": 0,
+        "deleted": 0,
+        "tokens": 0,
+        "terms": 0,
+        "term_bytes": 0,
+        "id_bytes": 0,
+        "forward": f"forward-{generation + 1}",
+        "engine": None,
+        "statistics": None,
+        "latent": None,
+        "scoring": BM25().to_dict(),
+    }
 
 
 def read_forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> ForwardIndex:

@@ -94,10 +94,13 @@ class Pools:
         labels = np.array([grade_of.get(row, 0.0) for row in rows.tolist()])
         best = np.sort(_gains(np.array(list(grades.values()))))[::-1][:depth]
         return Pool(
-            forward.lengths(rows)[:, :-1].astype(float), _gains(labels),
-            np.concatenate(match_counts), np.concatenate(tf), np.concatenate(term_weights),
+            forward.lengths(rows)[:, :-1].astype(float),
+            _gains(labels),
+            np.concatenate(match_counts),
+            np.concatenate(tf),
+            np.concatenate(term_weights),
             float(best @ self._discounts[: len(best)]),
-        )  # fmt: skip
+        )
 
     def tune(
         self, names: Collection[str] | None = None, progress: Progress | None = None
@@ -164,10 +167,22 @@ class Pools:
         def value(scoring: BM25) -> float:
             weights = scoring.field_weights(forward)
             kernel.bm25_ndcg(
-                query_ends, match_ends, lengths, gains, tf, term_weights, ideal, float(scoring.k1),
-                float(scoring.b), weights, scoring.mean_length(forward), discounts, top[0], top[1],
+                query_ends,
+                match_ends,
+                lengths,
+                gains,
+                tf,
+                term_weights,
+                ideal,
+                float(scoring.k1),
+                float(scoring.b),
+                weights,
+                scoring.mean_length(forward),
+                discounts,
+                top[0],
+                top[1],
                 out,
-            )  # fmt: skip
+            )
             return float(out.mean())
 
         return value

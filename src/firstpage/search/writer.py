@@ -83,12 +83,14 @@ class IndexWriter:
         self._deleted: list[int] = []
         n_fields = len(schema.analyzers)
         sizes: dict[str, tuple[type, int]] = {
-            "tokens": (np.uint32, manifest["tokens"]), "ends": (np.int64, self._rows * n_fields),
+            "tokens": (np.uint32, manifest["tokens"]),
+            "ends": (np.int64, self._rows * n_fields),
             "distinct": (np.int64, self._rows * (n_fields + 1)),
-            "ids.bytes": (np.uint8, manifest["id_bytes"]), "ids.ends": (np.int64, self._rows),
+            "ids.bytes": (np.uint8, manifest["id_bytes"]),
+            "ids.ends": (np.int64, self._rows),
             "terms.bytes": (np.uint8, manifest["term_bytes"]),
             "terms.ends": (np.int64, manifest["terms"]),
-        }  # fmt: skip
+        }
         for number in range(len(schema.values)):
             sizes[f"value.{number}"] = np.float64, self._rows
         self._remove_generation()  # of a writer that was killed
@@ -125,9 +127,11 @@ class IndexWriter:
                 remove(entry)
 
     def add(
-        self, documents: Iterable[SourceDocument], row_of: Mapping[str, int],
+        self,
+        documents: Iterable[SourceDocument],
+        row_of: Mapping[str, int],
         progress: Progress | None,
-    ) -> IndexChanges:  # fmt: skip
+    ) -> IndexChanges:
         """Append documents; those with the id of a document in `row_of` replace it."""
         seen: dict[str, str] = {}
         unknown: dict[str, str] = {}
@@ -290,9 +294,11 @@ class IndexWriter:
             known = {
                 "space": f"latent-{self._generation}.npz",
                 "vectors": f"vectors-{self._generation}",
-                "dimensions": space.n_dimensions, "digest": space.digest,
-                "fitted_rows": self._rows, "fitted_deleted": self._rows - forward.n_documents,
-            }  # fmt: skip
+                "dimensions": space.n_dimensions,
+                "digest": space.digest,
+                "fitted_rows": self._rows,
+                "fitted_deleted": self._rows - forward.n_documents,
+            }
             space.save(self._folder / known["space"])
         file = storage.AppendFile(
             self._folder / known["vectors"], np.float16, first * space.n_dimensions

@@ -90,10 +90,15 @@ class Serving(Starlette):
     """
 
     def __init__(
-        self, watched: WatchedModel, limits: Limits | None = None, *, poll: float | None = 1.0,
-        token: str | None = None, hosts: Collection[str] = (),
+        self,
+        watched: WatchedModel,
+        limits: Limits | None = None,
+        *,
+        poll: float | None = 1.0,
+        token: str | None = None,
+        hosts: Collection[str] = (),
         feedback: FeedbackFolder | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = metrics.Metrics(watched)
@@ -119,9 +124,11 @@ class Serving(Starlette):
             {route.path for route in routes if isinstance(route, Route)},
         )
         super().__init__(
-            routes=routes, middleware=[observer], lifespan=lambda _: self._lifespan(),
+            routes=routes,
+            middleware=[observer],
+            lifespan=lambda _: self._lifespan(),
             exception_handlers={HTTPException: self._error_response},
-        )  # fmt: skip
+        )
         self.router.redirect_slashes = False
 
     def _text_routes(self) -> list[BaseRoute]:
@@ -251,9 +258,15 @@ class RankEndpoint:
         """Rank in the event loop if that is quick, else in a thread."""
         serving, model = self.serving, self.serving.model()
         raw = RawRequest(
-            media_type, body, params, self.batch, model.names, serving.limits,
-            model.model.reads_missing, model.category_codes,
-        )  # fmt: skip
+            media_type,
+            body,
+            params,
+            self.batch,
+            model.names,
+            serving.limits,
+            model.model.reads_missing,
+            model.category_codes,
+        )
         answer = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):

@@ -299,8 +299,9 @@ class RateLimit:
             if len(queue) >= limit:
                 wait = max(1, round(queue[0] + PERIOD - now))
                 raise Refusal(
-                    f"too much feedback at once; try again in {wait} seconds.", 429,
+                    f"too much feedback at once; try again in {wait} seconds.",
+                    429,
                     retry_after=str(wait),
-                )  # fmt: skip
+                )
         times.append(now)
         self._all.append(now)

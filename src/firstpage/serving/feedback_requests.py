@@ -77,9 +77,12 @@ def form_query(model: ServedModel, fields: dict[str, str], limits: Limits) -> Pa
 
 
 def store_preference(
-    folder: FeedbackFolder, model: ServedModel, visitor: Visitor, query: PageQuery,
+    folder: FeedbackFolder,
+    model: ServedModel,
+    visitor: Visitor,
+    query: PageQuery,
     fields: dict[str, str],
-) -> PageQuery:  # fmt: skip
+) -> PageQuery:
     """Store which page is better; return the page to show next."""
     outcome = OUTCOMES.get(fields.get("outcome", ""))
     if outcome is None:
@@ -91,14 +94,21 @@ def store_preference(
     if comparison.is_same:
         raise Refusal("both pages are the same, so neither is better.")
     name = query_id(query.text)
-    is_new = folder.add_preference({
-        "query": name, "text": query.text, "lists": "documents",
-        "left": comparison.ids(sides[0]), "right": comparison.ids(sides[1]), "outcome": outcome,
-        "model_side": "left" if sides[0] == MODEL else "right", "model": model.digest,
-        "index": texts_of(model).index.fingerprint,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "id": f"{name}-{shown}-{visitor.csrf[:16]}",
-    })  # fmt: skip
+    is_new = folder.add_preference(
+        {
+            "query": name,
+            "text": query.text,
+            "lists": "documents",
+            "left": comparison.ids(sides[0]),
+            "right": comparison.ids(sides[1]),
+            "outcome": outcome,
+            "model_side": "left" if sides[0] == MODEL else "right",
+            "model": model.digest,
+            "index": texts_of(model).index.fingerprint,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "id": f"{name}-{shown}-{visitor.csrf[:16]}",
+        }
+    )
     return replace(query, names=True, note="preference" if is_new else "known")
 
 

@@ -92,10 +92,16 @@ def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
     for start, codes in zip(starts.tolist(), subsets, strict=False):
         bits[64 * start + codes] = 1
     return FlatForest(
-        np.where(is_leaf, 0, feature), threshold, np.column_stack(children).ravel(),
-        value.astype(np.float32 if forest.single else np.float64), roots,
-        np.array(depths, np.int64), forest.single, (~missing_left).astype(np.uint8),
-        np.where(subset < 0, -1, subset + np.repeat(firsts, sizes)), starts,
+        np.where(is_leaf, 0, feature),
+        threshold,
+        np.column_stack(children).ravel(),
+        value.astype(np.float32 if forest.single else np.float64),
+        roots,
+        np.array(depths, np.int64),
+        forest.single,
+        (~missing_left).astype(np.uint8),
+        np.where(subset < 0, -1, subset + np.repeat(firsts, sizes)),
+        starts,
         np.packbits(bits, bitorder="little").view(np.uint64),
         forest.largest_score,
-    )  # fmt: skip
+    )

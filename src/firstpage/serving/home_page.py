@@ -72,13 +72,19 @@ def _about(
     return [
         tag("h1", "About this server"),
         tag("p", f"The current file is refused: {watched.refused}", class_="note warn")
-        if watched.refused else None,
+        if watched.refused
+        else None,
         facts(rows),
-        tag("details", tag("summary", "Names of the features"),
-            tag("p", ", ".join(names), class_="soft")),
-        tag("h2", "Requests"), _requests(metrics),
-        tag("h2", "Try it"), *_examples(model, address),
-    ]  # fmt: skip
+        tag(
+            "details",
+            tag("summary", "Names of the features"),
+            tag("p", ", ".join(names), class_="soft"),
+        ),
+        tag("h2", "Requests"),
+        _requests(metrics),
+        tag("h2", "Try it"),
+        *_examples(model, address),
+    ]
 
 
 def _features(count: int) -> str:
@@ -91,11 +97,15 @@ def _requests(metrics: Metrics) -> Html:
     if not routes:
         return tag("p", "None since the start.", class_="soft")
     rows = [
-        tag("tr", tag("th", tag("code", each.route), scope="row"), tag("td", f"{each.requests:,}"),
+        tag(
+            "tr",
+            tag("th", tag("code", each.route), scope="row"),
+            tag("td", f"{each.requests:,}"),
             tag("td", f"{each.refused:,}" if each.refused else "-"),
-            tag("td", f"{1000 * each.seconds:,.1f} ms"))
+            tag("td", f"{1000 * each.seconds:,.1f} ms"),
+        )
         for each in routes
-    ]  # fmt: skip
+    ]
     head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in HEADS]))
     return tag("table", head, tag("tbody", rows), class_="requests")
 

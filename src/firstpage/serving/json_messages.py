@@ -365,9 +365,12 @@ def _ids(candidates: list[Candidate], where: str) -> list[Any] | None:
 
 
 def _matrix(
-    candidates: list[Candidate], ids: Sequence[Any], raw: RawRequest, where: str,
+    candidates: list[Candidate],
+    ids: Sequence[Any],
+    raw: RawRequest,
+    where: str,
     unknown: Counter[int],
-) -> Floats:  # fmt: skip
+) -> Floats:
     """Return the features in the order of the model; count unknown categories by column."""
     names = raw.names
     select = itemgetter(*names) if len(names) > 1 else lambda features: (features[names[0]],)

@@ -41,9 +41,12 @@ class Metrics(Collector):
         by_route = ("route", "status")
         self.requests = Counter("requests", "Requests by route and status.", by_route, **common)
         self.seconds = Histogram(
-            "request_seconds", "From the head of a request to the end of its answer.", by_route[:1],
-            buckets=BUCKETS, **common,
-        )  # fmt: skip
+            "request_seconds",
+            "From the head of a request to the end of its answer.",
+            by_route[:1],
+            buckets=BUCKETS,
+            **common,
+        )
         self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **common)
         self.queries = Counter("queries", "Queries ranked.", **common)
         self.candidates = Counter("candidates", "Candidates scored.", **common)
@@ -81,12 +84,14 @@ class Metrics(Collector):
                     values["refused"] += sample.value
         summaries = [
             RouteSummary(
-                route, int(values[requests]), int(values["refused"]),
+                route,
+                int(values[requests]),
+                int(values["refused"]),
                 values[f"{seconds}_sum"] / values[f"{seconds}_count"],
             )
             for route, values in counts.items()
             if values[f"{seconds}_count"] and route != OTHER
-        ]  # fmt: skip
+        ]
         return sorted(summaries, key=lambda each: (-each.requests, each.route))
 
     def text(self) -> bytes:

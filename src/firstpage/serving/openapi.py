@@ -101,7 +101,7 @@ def _schemas(model: ServedModel | None, limits: Limits, depth: int | None) -> Js
         ("QueryMessage", "candidates", limits.candidates),
         ("BatchQuery", "candidates", limits.candidates),
         ("BatchMessage", "queries", limits.queries),
-    ):  # fmt: skip
+    ):
         schemas[name]["properties"][field] |= {"minItems": 1, "maxItems": limit}
     return schemas | {"QueryList": schemas["BatchMessage"]["properties"]["queries"]}
 
@@ -185,28 +185,38 @@ def _text_paths(limits: Limits, depth: int) -> Json:
     return {
         "/search": {
             "get": {
-                "operationId": "search", "summary": "Search the index by a typed query.",
+                "operationId": "search",
+                "summary": "Search the index by a typed query.",
                 "parameters": [
-                    {"in": "query", "name": name, "schema": schema, "description": text,
-                     "required": name == "q"}
+                    {
+                        "in": "query",
+                        "name": name,
+                        "schema": schema,
+                        "description": text,
+                        "required": name == "q",
+                    }
                     for name, schema, text in parameters
                 ],
                 "responses": {**responses, **_refusals(413, 421, 422, 500, 503)},
             },
             "post": {
-                "operationId": "searchByBody", "summary": "Search the index by a typed query.",
+                "operationId": "searchByBody",
+                "summary": "Search the index by a typed query.",
                 "requestBody": {
-                    "required": True, "content": _content({JSON: _ref("SearchMessage")}),
+                    "required": True,
+                    "content": _content({JSON: _ref("SearchMessage")}),
                 },
                 "responses": {**responses, **_refusals(408, 413, 415, 421, 422, 500, 503)},
             },
         },
         "/": _get(
-            "page", "The page to search and to compare.", _response("The page.", {HTML: TEXT}),
+            "page",
+            "The page to search and to compare.",
+            _response("The page.", {HTML: TEXT}),
             _response("There is no model yet.", {HTML: TEXT}),
         ),
         "/about": PATHS["/"],
-    }  # fmt: skip
+    }
 
 
 def _ref(name: str) -> Json:
@@ -237,25 +247,34 @@ def _get(name: str, summary: str, success: Json, failure: Json | None = None) ->
 
 
 PATHS: Json = {
-    "/reload": {"post": {
-        "operationId": "reload", "summary": "Reload the model file.",
-        "security": [{"token": []}],
-        "responses": {
-            "200": _response("In service; `old` and `new` show what changed.", "ReloadReport"),
-            "422": _response("Refused; the old model stays in service.", "ReloadReport"),
-            **_refusals(401, 403),
-        },
-    }},
+    "/reload": {
+        "post": {
+            "operationId": "reload",
+            "summary": "Reload the model file.",
+            "security": [{"token": []}],
+            "responses": {
+                "200": _response("In service; `old` and `new` show what changed.", "ReloadReport"),
+                "422": _response("Refused; the old model stays in service.", "ReloadReport"),
+                **_refusals(401, 403),
+            },
+        }
+    },
     "/": _get(
-        "page", "Home page.", _response("The model and an example request.", {HTML: TEXT}),
+        "page",
+        "Home page.",
+        _response("The model and an example request.", {HTML: TEXT}),
         _response("There is no model yet.", {HTML: TEXT}),
     ),
     "/health": _get(
-        "health", "Health check.", _response("A model is in service.", "Health"),
+        "health",
+        "Health check.",
+        _response("A model is in service.", "Health"),
         _response("No model is in service.", "Health"),
     ),
     "/model": _get(
-        "model", "The model in service.", _response("The model.", "ModelDescription"),
+        "model",
+        "The model in service.",
+        _response("The model.", "ModelDescription"),
         _response(STATUSES[503], "ErrorMessage"),
     ),
     "/metrics": _get(
@@ -264,4 +283,4 @@ PATHS: Json = {
     "/openapi.json": _get(
         "openapi", "This document.", _response("OpenAPI 3.1.", {JSON: {"type": "object"}})
     ),
-}  # fmt: skip
+}

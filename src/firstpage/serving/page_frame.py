@@ -61,12 +61,25 @@ def search_box(text: str = "", depth: int | None = None, focus: bool = False) ->
     return tag(
         "form",
         tag("label", "Search", for_="q", class_="sr"),
-        tag("input", type="search", id="q", name="q", value=text, dir="auto",
-            placeholder="Search", autocomplete="off", spellcheck="false", autofocus=focus),
+        tag(
+            "input",
+            type="search",
+            id="q",
+            name="q",
+            value=text,
+            dir="auto",
+            placeholder="Search",
+            autocomplete="off",
+            spellcheck="false",
+            autofocus=focus,
+        ),
         None if depth is None else tag("input", type="hidden", name="depth", value=depth),
         tag("button", "Search", class_="main"),
-        action="/", method="get", role="search", class_="search",
-    )  # fmt: skip
+        action="/",
+        method="get",
+        role="search",
+        class_="search",
+    )
 
 
 def facts(rows: Sequence[tuple[str, Child]]) -> Html:

@@ -30,11 +30,20 @@ GRACE = 10  # seconds that requests have to end after the server is asked to sto
 
 
 def serve(
-    path: Path, host: str, port: int, limits: Limits, *, poll: float | None = 1.0,
-    token: str | None = None, wait: bool = False, allow_new_features: bool = False,
-    source: IndexSource | None = None, hosts: Sequence[str] = (), open_page: bool = False,
+    path: Path,
+    host: str,
+    port: int,
+    limits: Limits,
+    *,
+    poll: float | None = 1.0,
+    token: str | None = None,
+    wait: bool = False,
+    allow_new_features: bool = False,
+    source: IndexSource | None = None,
+    hosts: Sequence[str] = (),
+    open_page: bool = False,
     feedback: Path | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Serve a model file; without a valid one raise an error, or with `wait` wait for it.
 
     With the `source` of an index, its texts are searched too; `hosts` are then further names of the

@@ -219,11 +219,14 @@ def compare(model: ServedModel, query: PageQuery) -> Comparison:
     )
     first_side = tuple(
         ComparedDocument(
-            shown[p], p + 1, int(model_rank[p]), float(ranking.first_stage_scores[p]),
+            shown[p],
+            p + 1,
+            int(model_rank[p]),
+            float(ranking.first_stage_scores[p]),
             explanations.get(p),
         )
         for p in first.tolist()
-    )  # fmt: skip
+    )
     return Comparison(len(ranking.rows), model_side, first_side, explained)
 
 
@@ -247,9 +250,14 @@ class SearchPage:
     """
 
     def __init__(
-        self, model: ServedModel, watched: WatchedModel, static: str, query: PageQuery,
-        problem: str | None = None, visitor: Visitor | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: ServedModel,
+        watched: WatchedModel,
+        static: str,
+        query: PageQuery,
+        problem: str | None = None,
+        visitor: Visitor | None = None,
+    ) -> None:
         self.model, self.watched, self.static = model, watched, static
         self.query, self.problem, self.visitor = query, problem, visitor
 
@@ -292,23 +300,38 @@ class SearchPage:
         return tag(
             "div",
             tag("h1", "Search and compare"),
-            tag("p", "Type what you look for. The page shows two rankings of the documents found: "
-                "that of the model, and that of the first stage.", class_="lead-in"),
+            tag(
+                "p",
+                "Type what you look for. The page shows two rankings of the documents found: "
+                "that of the model, and that of the first stage.",
+                class_="lead-in",
+            ),
             [tag("h2", "Try the words of a document"), tag("p", examples, class_="row")]
-            if examples else None,
+            if examples
+            else None,
             tag("h2", "What is searched"),
-            facts([
-                ("Index", [tag("bdi", printable(index.path.name)), f": {len(index):,} documents"]),
-                ("Fields", fields),
-                ("First stage", f"{texts.scoring} finds up to {texts.candidates:,} documents"),
-                ("Model", [tag("bdi", self.watched.name),
-                           f": {model.ranker} ranks them by {model.n_features:,} features"]),
-            ]),
+            facts(
+                [
+                    (
+                        "Index",
+                        [tag("bdi", printable(index.path.name)), f": {len(index):,} documents"],
+                    ),
+                    ("Fields", fields),
+                    ("First stage", f"{texts.scoring} finds up to {texts.candidates:,} documents"),
+                    (
+                        "Model",
+                        [
+                            tag("bdi", self.watched.name),
+                            f": {model.ranker} ranks them by {model.n_features:,} features",
+                        ],
+                    ),
+                ]
+            ),
             tag("h2", "How it works"),
             tag("ul", [tag("li", text) for text in (HINTS if self.visitor is None else ASKED)]),
             _keys(),
             class_="page reading welcome",
-        )  # fmt: skip
+        )
 
     def _heading(self) -> Html:
         return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
@@ -346,17 +369,23 @@ class SearchPage:
         documents = {MODEL: comparison.model, FIRST_STAGE: comparison.first_stage}
         sides = DEFAULT_SIDES if self.visitor is None else self.visitor.sides(self.query.text)
         names = [headings[side] for side in sides] if self._named else ["Left page", "Right page"]
-        return [_tabs([name.partition(":")[0] for name in names]), tag(
-            "div",
-            [
-                _side(
-                    number, names[number], documents[side], side if self._named else None,
-                    comparison.explained,
-                )
-                for number, side in enumerate(sides)
-            ],
-            class_="sides",
-        )]  # fmt: skip
+        return [
+            _tabs([name.partition(":")[0] for name in names]),
+            tag(
+                "div",
+                [
+                    _side(
+                        number,
+                        names[number],
+                        documents[side],
+                        side if self._named else None,
+                        comparison.explained,
+                    )
+                    for number, side in enumerate(sides)
+                ],
+                class_="sides",
+            ),
+        ]
 
     def _questions(self, comparison: Comparison) -> Html | None:
         """Return the forms that ask for feedback."""
@@ -369,27 +398,41 @@ class SearchPage:
             question: Child = tag("p", "Both pages are the same, so neither is better.")
         elif self._named:
             question = tag(
-                "p", "The names are shown, so you are not asked which page is better. ",
+                "p",
+                "The names are shown, so you are not asked which page is better. ",
                 tag("a", "Hide the names", href=replace(query, names=False, note="").address),
-            )  # fmt: skip
+            )
         else:
             question = join(
                 tag("h2", "Which page is better?"),
-                _form("/preference", {**hidden, "shown": shown}, [
-                    tag("button", text, name="outcome", value=value)
-                    for value, text in (("left", "Left"), ("equal", "Equal"), ("right", "Right"))
-                ]),
-                tag("a", "Show which is which", href=replace(query, names=True, note="").address,
-                    class_="button quiet"),
-            )  # fmt: skip
+                _form(
+                    "/preference",
+                    {**hidden, "shown": shown},
+                    [
+                        tag("button", text, name="outcome", value=value)
+                        for value, text in (
+                            ("left", "Left"),
+                            ("equal", "Equal"),
+                            ("right", "Right"),
+                        )
+                    ],
+                ),
+                tag(
+                    "a",
+                    "Show which is which",
+                    href=replace(query, names=True, note="").address,
+                    class_="button quiet",
+                ),
+            )
         names = {"show": "names"} if query.names else {}
         judge = _form("/judge", {**hidden, **names}, [tag("button", "Judge these")])
         return tag(
             "section",
             question,
             judge,
-            class_="card ask", aria_label="Feedback",
-        )  # fmt: skip
+            class_="card ask",
+            aria_label="Feedback",
+        )
 
 
 def _form(action: str, hidden: Mapping[str, str | int], buttons: Sequence[Html]) -> Html:
@@ -404,16 +447,22 @@ def _tabs(names: Sequence[str]) -> Html:
 
 
 def _side(
-    number: int, heading: str, documents: Sequence[ComparedDocument], side: str | None,
+    number: int,
+    heading: str,
+    documents: Sequence[ComparedDocument],
+    side: str | None,
     explained: str,
-) -> Html:  # fmt: skip
+) -> Html:
     items = [_result(document, side, number, explained) for document in documents]
     return tag(
         "section",
         tag("h2", heading, id=f"heading{number}"),
         tag("ol", items, class_="results"),
-        id=f"side{number}", aria_labelledby=f"heading{number}", class_="side", data_side=number,
-    )  # fmt: skip
+        id=f"side{number}",
+        aria_labelledby=f"heading{number}",
+        class_="side",
+        data_side=number,
+    )
 
 
 def _result(compared: ComparedDocument, side: str | None, number: int, explained: str) -> Html:
@@ -429,15 +478,23 @@ def _result(compared: ComparedDocument, side: str | None, number: int, explained
         "li",
         tag("span", str(compared.rank), class_="rank", aria_hidden="true"),
         tag("h3", tag("bdi", heading)),
-        tag("p", None if side is None else _move(compared, side),
-            tag("span", tag("bdi", _cut(name)), class_="soft id"), class_="line"),
+        tag(
+            "p",
+            None if side is None else _move(compared, side),
+            tag("span", tag("bdi", _cut(name)), class_="soft id"),
+            class_="line",
+        ),
         tag("p", _marked(document.snippet), class_="snippet", dir="auto")
-        if document.snippet and document.snippet.text else None,
+        if document.snippet and document.snippet.text
+        else None,
         reasons,
         tag("details", tag("summary", "Whole document"), _fields(document)),
-        class_="result", tabindex="-1", data_document=document.id, value=compared.rank,
+        class_="result",
+        tabindex="-1",
+        data_document=document.id,
+        value=compared.rank,
         id=f"r{number}-{compared.rank}",
-    )  # fmt: skip
+    )
 
 
 def _move(compared: ComparedDocument, side: str) -> Html:
@@ -475,7 +532,7 @@ def _reasons(compared: ComparedDocument, side: str, explained: str) -> Html:
             tag("tbody", rows),
             class_="reasons",
         )
-    )  # fmt: skip
+    )
 
 
 def _reason(part: ScoreTerm, largest: float) -> Html:

@@ -170,18 +170,24 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
     documents = shown_documents(texts_of(model), message.q, ranking.rows[best], message.snippets)
     results = [
         messages.SearchResult(
-            id=document.id, score=float(ranking.scores[position]), first_stage_rank=position + 1,
-            title=_passage(document.title), snippet=_passage(document.snippet),
+            id=document.id,
+            score=float(ranking.scores[position]),
+            first_stage_rank=position + 1,
+            title=_passage(document.title),
+            snippet=_passage(document.snippet),
             explanation=explanation,
         )
         for position, document, explanation in zip(
             best.tolist(), documents, explanations, strict=True
         )
-    ]  # fmt: skip
+    ]
     answer = messages.SearchAnswer(
-        model=model.digest if message.model else None, explained=explained, query=message.q,
-        candidates=len(ranking.rows), results=results,
-    )  # fmt: skip
+        model=model.digest if message.model else None,
+        explained=explained,
+        query=message.q,
+        candidates=len(ranking.rows),
+        results=results,
+    )
     return EncodedAnswer(msgspec.json.encode(answer), JSON, 1, len(ranking.rows))
 
 

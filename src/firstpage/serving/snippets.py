@@ -132,9 +132,7 @@ class Highlighter:
         analyzer = self._analyzers[field]
         wanted, distinct = self._terms[analyzer], set(words)
         known = self._words.of(analyzer, distinct)
-        matching = {
-            word: term for word in distinct for term in known[word] if term in wanted
-        }  # fmt: skip
+        matching = {word: term for word in distinct for term in known[word] if term in wanted}
         if not matching:
             return []
         return [(i, matching[word]) for i, word in enumerate(words) if word in matching]

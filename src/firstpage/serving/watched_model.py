@@ -42,9 +42,12 @@ class WatchedModel:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, allow_new_features: bool = False,
+        self,
+        path: str | os.PathLike[str],
+        *,
+        allow_new_features: bool = False,
         source: IndexSource | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path = Path(path)
         self.source = source
         self.name, self._printable_path = printable(self.path.name), printable(str(self.path))
@@ -118,8 +121,14 @@ class WatchedModel:
         recovered, self.refused = self.refused is not None, None
         if new is not old:
             self.reloads += old is not None
-            log.info("serving %s: %s, %d features, %s%s", self._printable_path, new.model.ranker,
-                     new.model.n_features, new.digest[:12], _index_text(new))  # fmt: skip
+            log.info(
+                "serving %s: %s, %d features, %s%s",
+                self._printable_path,
+                new.model.ranker,
+                new.model.n_features,
+                new.digest[:12],
+                _index_text(new),
+            )
             if old is not None and old.names != new.names:
                 changes = printable(_feature_changes(old, new))
                 log.warning("the features changed: %s", changes)

@@ -36,9 +36,16 @@ class DaskProcesses:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         self.scheduler = self._start(
-            "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port),
-            "--no-dashboard", "--scheduler-file", str(file), "--no-show",
-        )  # fmt: skip
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+            "--no-show",
+        )
         deadline = time.time() + PATIENCE
         while not file.exists() or not file.read_text().endswith("}"):
             assert time.time() < deadline
@@ -63,11 +70,18 @@ class DaskProcesses:
         while len(self.workers) < count:
             self.workers.append(
                 self._start(
-                    "distributed.cli.dask_worker", f"tcp://127.0.0.1:{self.port}", "--no-nanny",
-                    "--nthreads", "1", "--no-dashboard", "--memory-limit", "1GB",
-                    "--local-directory", str(self.folder),
+                    "distributed.cli.dask_worker",
+                    f"tcp://127.0.0.1:{self.port}",
+                    "--no-nanny",
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--memory-limit",
+                    "1GB",
+                    "--local-directory",
+                    str(self.folder),
                 )
-            )  # fmt: skip
+            )
         with Client(f"tcp://127.0.0.1:{self.port}", set_as_default=False) as client:
             deadline = time.time() + PATIENCE
             while len(client.nthreads()) != count:

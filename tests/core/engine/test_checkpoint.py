@@ -99,9 +99,10 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         fp.RankNet(k=5).fit(DATA, checkpoint=file, progress=interrupt_at(3))
     for ranker, data, difference in (
-        (fp.RankNet(k=6), DATA, "parameters"), (fp.ListNet(k=5), DATA, "ranker"),
+        (fp.RankNet(k=6), DATA, "parameters"),
+        (fp.ListNet(k=5), DATA, "ranker"),
         (fp.RankNet(k=5), DATA[:50], "data"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(DataError, match=f"checkpoint of another fit .its {difference} differ"):
             ranker.fit(data, checkpoint=file)
     stored = json.loads(file.read_text())

@@ -76,9 +76,12 @@ def test_a_finished_job_leaves_no_open_shards(cluster, shards) -> None:
     cluster.require_workers(2)
     counts = []
     fp.ListNet().fit(
-        shards, engine=cluster.engine,
-        progress=lambda step: counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None,
-    )  # fmt: skip
+        shards,
+        engine=cluster.engine,
+        progress=lambda step: (
+            counts.append(cluster.run_on_workers(open_shard_count)) if not counts else None
+        ),
+    )
     assert sum(counts[0]) == len(shards)  # every shard was open on one worker
     assert max(counts[0]) <= -(-len(shards) // 2)  # evenly distributed
     assert cluster.run_on_workers(open_shard_count) == [0, 0]
@@ -136,9 +139,12 @@ def test_the_command_line_uses_a_cluster(cluster, shards, local_models, tmp_path
     )
     lines = [json.dumps([*map(str, words), "--engine", cluster.engine]) for words in commands]
     done = subprocess.run(
-        [sys.executable, "-c", EVERY_COMMAND], input="\n".join(lines), capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", EVERY_COMMAND],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("exit 0\n") == len(commands), done.stderr
     assert "distributed" not in done.stderr  # its log is silenced

@@ -69,10 +69,12 @@ def test_connection_without_a_request_is_closed_sooner(factory: Any) -> None:
     answered(used)
     answered(busy, complete=False)
     for now, ended in (
-        (HEAD, (False, False, False)), (HEAD + 1, (True, False, False)),
-        (IDLE + HEAD, (True, False, False)), (IDLE + HEAD + 1, (True, True, False)),
+        (HEAD, (False, False, False)),
+        (HEAD + 1, (True, False, False)),
+        (IDLE + HEAD, (True, False, False)),
+        (IDLE + HEAD + 1, (True, True, False)),
         (10_000, (True, True, False)),
-    ):  # fmt: skip
+    ):
         for connection in (new, used, busy):
             connection.end_if_late(now)
         assert (new.transport.ended, used.transport.ended, busy.transport.ended) == ended
@@ -164,10 +166,12 @@ def test_capacity_respects_the_limit_on_open_files(monkeypatch: pytest.MonkeyPat
     calls: list[Any] = []
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: calls.append(pair))
     for pair, expected, limits_set in (
-        ((1024, 1 << 20), 1000, [(2124, 1 << 20)]), ((1 << 20, 1 << 20), 1000, []),
-        ((256, 1024), 512, [(1024, 1024)]), ((1500, 1500), 750, []),
+        ((1024, 1 << 20), 1000, [(2124, 1 << 20)]),
+        ((1 << 20, 1 << 20), 1000, []),
+        ((256, 1024), 512, [(1024, 1024)]),
+        ((1500, 1500), 750, []),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 1000, []),
-    ):  # fmt: skip
+    ):
         calls.clear()
         monkeypatch.setattr(resource, "getrlimit", lambda _, pair=pair: pair)
         assert server.connection_capacity(1000) == expected

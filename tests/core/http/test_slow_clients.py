@@ -179,8 +179,10 @@ def test_slow_clients_are_disconnected_while_others_are_answered(
             time.sleep(0.05)
         assert answered > 2
         assert {name: client.status for name, client in clients.items()} == {
-            "head": None, "body": 408, "body that is not read": status,
-        }  # fmt: skip
+            "head": None,
+            "body": 408,
+            "body that is not read": status,
+        }
         assert clients["body"].answer.count(b"connection: close") == 1
         assert is_closed(idle_client)
         assert is_closed(second.sock)
@@ -250,7 +252,7 @@ def test_labeling_application_has_the_same_limits(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(Path(firstpage.__file__).parents[1])}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    ) as server:  # fmt: skip
+    ) as server:
         assert server.stdout is not None
         assert server.stderr is not None
         try:

@@ -57,9 +57,12 @@ def test_files_are_sent_compressed_if_accepted(tmp_path: Path) -> None:
     files = CachedStaticFiles(tmp_path, sheets={"all.css": ("base.css", "own.css")})
     client = TestClient(files)
     for accepted, encoding in (
-        ("gzip, br", "gzip"), ("br;q=1, gzip;q=.5", "gzip"), ("identity", None),
-        ("gzip;q=0, identity", None), ("*;q=0.0", None),
-    ):  # fmt: skip
+        ("gzip, br", "gzip"),
+        ("br;q=1, gzip;q=.5", "gzip"),
+        ("identity", None),
+        ("gzip;q=0, identity", None),
+        ("*;q=0.0", None),
+    ):
         reply = client.get("/all.css", headers={"accept-encoding": accepted})
         assert reply.text.endswith("p { color: red }\n")
         assert reply.headers.get("content-encoding") == encoding

@@ -38,8 +38,10 @@ def test_random_words_match_splitmix64() -> None:
     out = np.empty(3, np.uint64)
     random_words(np.array([0], np.uint64), np.array([0, 3]), out)
     assert [f"{word:x}" for word in out.tolist()] == [
-        "e220a8397b1dcdaf", "6e789e6aa1b965f4", "6c45d188009454f",
-    ]  # fmt: skip
+        "e220a8397b1dcdaf",
+        "6e789e6aa1b965f4",
+        "6c45d188009454f",
+    ]
     state = 12345
     random_words(np.array([state], np.uint64), np.array([0, 3]), out)
     for word in out.tolist():

@@ -47,13 +47,16 @@ def scores_of_kind(kind: str, size: int, rng: np.random.Generator) -> np.ndarray
     if kind == "skewed":  # as in fusion by rank: clusters of equal leading digits
         return 0.9 ** rng.integers(0, 900, size) + 0.9 ** rng.integers(0, 900, size)
     kinds = {
-        "normal": normal, "grades": np.rint(2 * normal), "equal": np.ones(size),
+        "normal": normal,
+        "grades": np.rint(2 * normal),
+        "equal": np.ones(size),
         "long tails": np.sign(normal) * np.exp(30 * np.abs(normal)),
         "two clusters": np.where(normal > 0, 1e9, 0.0) + 1e-3 * rng.normal(size=size),
         "outlier": np.where(np.arange(size) == size // 2, 1e12, normal),
         "infinite": np.where(np.abs(normal) > 2, np.copysign(np.inf, normal), normal),
-        "descending": -np.sort(-normal), "ascending": np.sort(normal),
-    }  # fmt: skip
+        "descending": -np.sort(-normal),
+        "ascending": np.sort(normal),
+    }
     return kinds[kind]
 
 

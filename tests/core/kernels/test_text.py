@@ -60,9 +60,16 @@ def test_collection_statistics(docs: list[tuple[list[int], ...]], data: st.DataO
         distinct = np.full((len(part), FIELDS + 1), -1)
         marks = np.zeros((2, N_TERMS), np.int64)
         kernel.collection_statistics(
-            collection.tokens, collection.ends, np.array(part, np.int64), sign, marks[0], marks[1],
-            distinct, df, cf,
-        )  # fmt: skip
+            collection.tokens,
+            collection.ends,
+            np.array(part, np.int64),
+            sign,
+            marks[0],
+            marks[1],
+            distinct,
+            df,
+            cf,
+        )
         np.testing.assert_array_equal(distinct, collection.statistics(part)[0])
     _, df_left, cf_left = collection.statistics([row for row in rows if row not in removed])
     np.testing.assert_array_equal(df, df_left)
@@ -106,11 +113,20 @@ def test_match_positions(docs: list[tuple[list[int], ...]], query: list[int], wi
     longest = max(len(field) for document in docs for field in document)
     out = np.full((len(docs), FIELDS, 5), np.nan)
     kernel.match_positions(
-        collection.tokens, collection.ends, np.arange(len(docs)), slots, sequence,
-        *places_of(sequence, len(terms)), window, np.empty(longest, np.int64),
-        np.empty(longest, np.int64), np.empty(len(terms), np.int64),
-        np.empty(len(query), np.int64), np.full(len(query), -1), out,
-    )  # fmt: skip
+        collection.tokens,
+        collection.ends,
+        np.arange(len(docs)),
+        slots,
+        sequence,
+        *places_of(sequence, len(terms)),
+        window,
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(len(terms), np.int64),
+        np.empty(len(query), np.int64),
+        np.full(len(query), -1),
+        out,
+    )
     expected = [[arrangement(field, [query], window) for field in document] for document in docs]
     np.testing.assert_array_equal(out, expected)
 
@@ -120,10 +136,20 @@ def test_a_phrase_ends_where_the_sequence_does() -> None:
     slots = np.array([0, 1, 2, 3, 0, 0, 0], np.int32)
     out = np.empty((1, FIELDS, 5))
     kernel.match_positions(
-        collection.tokens, collection.ends, np.arange(1), slots, np.array([0, 1, -1, 2]),
-        *places_of(np.array([0, 1, -1, 2]), 3), 3, np.empty(3, np.int64), np.empty(3, np.int64),
-        np.empty(3, np.int64), np.empty(4, np.int64), np.full(4, -1), out,
-    )  # fmt: skip
+        collection.tokens,
+        collection.ends,
+        np.arange(1),
+        slots,
+        np.array([0, 1, -1, 2]),
+        *places_of(np.array([0, 1, -1, 2]), 3),
+        3,
+        np.empty(3, np.int64),
+        np.empty(3, np.int64),
+        np.empty(3, np.int64),
+        np.empty(4, np.int64),
+        np.full(4, -1),
+        out,
+    )
     assert out[0, 0].tolist() == [1, 1, 3, 2, 0]
 
 

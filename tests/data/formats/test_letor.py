@@ -193,10 +193,13 @@ numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 @pytest.mark.slow
 @given(
-    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.lists(numbers, min_size=3, max_size=3)),
-                  min_size=1, max_size=12),
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 3), st.lists(numbers, min_size=3, max_size=3)),
+        min_size=1,
+        max_size=12,
+    ),
     sparse=st.booleans(),
-)  # fmt: skip
+)
 def test_written_data_round_trip_exactly(tmp_path: Path, rows, sparse) -> None:
     rows.sort(key=lambda r: r[1])
     labels, qid, X = zip(*rows, strict=True)

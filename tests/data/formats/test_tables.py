@@ -161,9 +161,11 @@ def test_invalid_npz_is_refused(tmp_path: Path, arrays: dict[str, object], messa
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.csv.xz", "x.parquet", "x.arrow"])
 def test_ids_are_the_same_text_in_every_file(tmp_path: Path, name: str) -> None:
     data = fp.Dataset.from_arrays(
-        np.arange(5.0).reshape(5, 1), [0, 1, 2, 1, 0], ["1", "01", "001", "1.50", "true"],
+        np.arange(5.0).reshape(5, 1),
+        [0, 1, 2, 1, 0],
+        ["1", "01", "001", "1.50", "true"],
         ["007", "true", "1e5", "", "x"],
-    )  # fmt: skip
+    )
     file = tmp_path / name.removesuffix(".gz").removesuffix(".xz")
     fp.write(data, file)
     if name.endswith((".gz", ".xz")):
@@ -208,10 +210,16 @@ def test_names_of_identifiers(name: str) -> None:
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_identifiers_are_no_features(tmp_path: Path, suffix: str) -> None:
     pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({
-        "qid": ["a", "a", "b"], "label": [1, 0, 2], "product_id": [1001, 1002, 1003],
-        "brand_id": [3, 4, 3], "price": [9.5, 7.5, 1.0], "shopId": ["x", "y", "x"],
-    })  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "qid": ["a", "a", "b"],
+            "label": [1, 0, 2],
+            "product_id": [1001, 1002, 1003],
+            "brand_id": [3, 4, 3],
+            "price": [9.5, 7.5, 1.0],
+            "shopId": ["x", "y", "x"],
+        }
+    )
     path = tmp_path / f"t.{suffix}"
     {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[suffix](path)
     message = (

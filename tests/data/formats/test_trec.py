@@ -211,8 +211,9 @@ def test_ids_with_blanks_are_joined_by_their_text(tmp_path: Path) -> None:
 def test_blanks_around_fields_are_removed(tmp_path: Path) -> None:
     text = "  red shoes \t 0\td 1 \t 2 \r\n\n1 0 a 1\n"  # a line without tabs is split at blanks
     assert fp.read_qrels(write(tmp_path, text, "q")).to_dict() == {
-        "red shoes": {"d 1": 2.0}, "1": {"a": 1.0},
-    }  # fmt: skip
+        "red shoes": {"d 1": 2.0},
+        "1": {"a": 1.0},
+    }
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,12 @@ def test_a_document_is_not_compared_with_itself() -> None:
 def test_votes_are_joined_by_query_and_document() -> None:
     data = fp.Dataset.from_arrays(np.zeros((4, 1)), np.zeros(4), [1, 1, 2, 2], ["a", "b", "a", "c"])
     pairs = fp.PreferencePairs.from_arrays(
-        [2, 1, 1, 1, 2, 3], list("cabaaa"), list("abacbb"), weight=[1, 1, 2, 1, 1, 1],
+        [2, 1, 1, 1, 2, 3],
+        list("cabaaa"),
+        list("abacbb"),
+        weight=[1, 1, 2, 1, 1, 1],
         tied=[False, False, False, False, False, True],
-    )  # fmt: skip
+    )
     joined, matched = pairs.to_rows(data)
     assert matched.tolist() == [True, True, True, False, False, False]
     assert joined.offsets.tolist() == [0, 1, 2]

@@ -59,9 +59,12 @@ def test_cycles_close_most_of_the_gap_of_large_queries() -> None:
 
 def test_report_totals() -> None:
     report = CostReport(
-        Ids.from_values("abc"), np.array([2.0, 1.0, 0.0]), np.array([1.5, 1.0, 0.0]),
-        np.array([2, 0, 1]), np.array([3, 1, 1]),
-    )  # fmt: skip
+        Ids.from_values("abc"),
+        np.array([2.0, 1.0, 0.0]),
+        np.array([1.5, 1.0, 0.0]),
+        np.array([2, 0, 1]),
+        np.array([3, 1, 1]),
+    )
     assert report.gap.tolist() == [0.5, 0.0, 0.0]
     assert report.optimal == 2
     assert report.ratio == pytest.approx(3 / 2.5)

@@ -74,9 +74,12 @@ COMBINE = {
     "CombMAX": max, "CombMIN": min, "CombMED": statistics.median,
 }  # fmt: skip
 TERMS = {
-    "RRF": lambda r: 1 / (60 + r), "RBC": lambda r: 0.1 * 0.9 ** (r - 1), "ISR": lambda r: 1 / r**2,
-    "LogISR": lambda r: 1 / r**2, "LogNISR": lambda r: 1 / r**2,
-}  # fmt: skip
+    "RRF": lambda r: 1 / (60 + r),
+    "RBC": lambda r: 0.1 * 0.9 ** (r - 1),
+    "ISR": lambda r: 1 / r**2,
+    "LogISR": lambda r: 1 / r**2,
+    "LogNISR": lambda r: 1 / r**2,
+}
 FACTORS = {"ISR": float, "LogISR": math.log, "LogNISR": lambda n: math.log(n + 0.01)}
 
 runs_of_one_query = st.lists(

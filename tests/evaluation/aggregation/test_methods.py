@@ -281,8 +281,13 @@ class TestEveryMethod:
 
 
 def test_method_text_round_trips() -> None:
-    for text in ("RRF(c=20)", "SupervisedKemeny(credit=paper, k_agg=5)", "KwikSort(seed=3)",
-                 "LocalKemeny(start=RRF(c=20))", "ExactKemeny(limit=4, larger=search)"):  # fmt: skip
+    for text in (
+        "RRF(c=20)",
+        "SupervisedKemeny(credit=paper, k_agg=5)",
+        "KwikSort(seed=3)",
+        "LocalKemeny(start=RRF(c=20))",
+        "ExactKemeny(limit=4, larger=search)",
+    ):
         assert str(method(text)) == text
 
 

@@ -20,8 +20,11 @@ tables = st.integers(1, 4).flatmap(
 )
 NAMES = [
     *(name for name, cls in METHODS.items() if not issubclass(cls, Fusion)),
-    "Borda", "RRF", "RBC", "CombMNZ",
-]  # fmt: skip
+    "Borda",
+    "RRF",
+    "RBC",
+    "CombMNZ",
+]
 
 
 def make_run(scores: list[int], names: list[str]) -> fp.Run:

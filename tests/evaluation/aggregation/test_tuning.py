@@ -47,19 +47,22 @@ def test_held_out_values_are_those_of_the_setting_of_the_other_folds() -> None:
     """An oracle that evaluates every constant, and chooses by hand."""
     tuned = fp.aggregation.tune_method(RUNS, QRELS, "RRF", measure="NDCG@3", folds=4, seed=3)
     grid = type(tuned.method).tuned["c"]
-    table = np.array([
-        fp.evaluate(
-            fp.aggregation.aggregate(RUNS, f"RRF(c={c})").run, QRELS, measures="NDCG@3"
-        ).per_query("NDCG@3")
-        for c in grid
-    ])  # fmt: skip
+    table = np.array(
+        [
+            fp.evaluate(
+                fp.aggregation.aggregate(RUNS, f"RRF(c={c})").run, QRELS, measures="NDCG@3"
+            ).per_query("NDCG@3")
+            for c in grid
+        ]
+    )
     fold = fold_of_query(len(QRELS), 4, 3)
     expected = np.empty(len(QRELS))
     for number in range(4):
         best = int(np.argmax(table[:, fold != number].mean(axis=1).round(12)))
         expected[fold == number] = table[best, fold == number]
-        assert tuned.held_out.choices[number] == str(fp.aggregation.aggregate(
-            RUNS, f"RRF(c={grid[best]})").method)  # fmt: skip
+        assert tuned.held_out.choices[number] == str(
+            fp.aggregation.aggregate(RUNS, f"RRF(c={grid[best]})").method
+        )
     assert tuned.held_out.values == pytest.approx(expected)
     assert tuned.held_out.baseline == pytest.approx(table[grid.index(60)])
     assert tuned.method.c == grid[int(np.argmax(table.mean(axis=1).round(12)))]

@@ -171,8 +171,12 @@ TABLE = fp.QueryTable({"traffic": {"a": "60", "b": "30", "c": 20, "d": 5.0, "e":
 
 def test_numbers_are_cut() -> None:
     assert segments_of(TABLE, "traffic(10, 30)")[1] == {
-        "a": "from 30", "b": "from 30", "c": "10 to 30", "d": "below 10", "e": "below 10",
-    }  # fmt: skip
+        "a": "from 30",
+        "b": "from 30",
+        "c": "10 to 30",
+        "d": "below 10",
+        "e": "below 10",
+    }
     name, thirds = segments_of(TABLE, "traffic(head)")
     assert name == "traffic"
     assert thirds == {"a": "head", "b": "torso", "c": "tail", "d": "tail", "e": "tail"}
@@ -237,8 +241,11 @@ def test_missing_values_of_data_frames_are_no_segment() -> None:
 
 def test_small_p_values_are_not_printed_as_zero() -> None:
     differ = fp.compare(
-        {"a": [2, 1] * 60, "b": [1, 2] * 60}, [1, 0] * 60, qid=np.repeat(np.arange(60), 2),
-        measures="RR", by={str(query): str(query % 2) for query in range(60)},
-    )  # fmt: skip
+        {"a": [2, 1] * 60, "b": [1, 2] * 60},
+        [1, 0] * 60,
+        qid=np.repeat(np.arange(60), 2),
+        measures="RR",
+        by={str(query): str(query % 2) for query in range(60)},
+    )
     assert "RR: b - a = -0.5000, p < .0001\n" in str(differ)
     assert [row[-2:] for row in differ.segments.differences_table().rows] == [["<.0001"] * 2] * 2

@@ -37,9 +37,9 @@ def test_cases_are_the_largest_differences_either_way_and_the_hardest(comparison
     assert win.difference == pytest.approx(gain.max())
     assert win.values == {"good": values[1, 1], "bad": values[0, 1]}
     shown = {
-        name: [(d.document, d.grade) for d in documents] for name, documents in
-        win.documents.items()
-    }  # fmt: skip
+        name: [(d.document, d.grade) for d in documents]
+        for name, documents in win.documents.items()
+    }
     assert shown == {"good": [("a", 2.0), ("x", None)], "bad": [("b", 0.0), ("c", 1.0)]}
     assert result.tables()[0].rows == [["1", "a", "2", "b", "0"], ["2", "x", "-", "c", "1"]]
     frame = result.to_pandas()

@@ -14,9 +14,13 @@ from firstpage.evaluation.dcglearn.weights import Cone, weight_cone
 
 SIZES = (1, 2, 5, 20, 39, 60, 200, 400)
 SHAPES = (
-    "any", "positions that never differ", "the same grades in another order",
-    "duplicate pairs", "one position differs", "two grades of many",
-)  # fmt: skip
+    "any",
+    "positions that never differ",
+    "the same grades in another order",
+    "duplicate pairs",
+    "one position differs",
+    "two grades of many",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +54,20 @@ def random_problem(rng: np.random.Generator) -> Problem:
     left[0], right[0] = levels - 1, 0  # at least one pair differs
     differs = (left != right).any(axis=1)
     pairs = Pairs(
-        left[differs].astype(np.uint8), right[differs].astype(np.uint8),
-        kind[differs].astype(np.uint8), weight[differs], levels, np.arange(differs.sum()),
-    )  # fmt: skip
+        left[differs].astype(np.uint8),
+        right[differs].astype(np.uint8),
+        kind[differs].astype(np.uint8),
+        weight[differs],
+        levels,
+        np.arange(differs.sum()),
+    )
     c = 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.8 else rng.choice([-6.0, 6.0]))
     return Problem(
-        pairs, weight_cone(positions, levels, bool(rng.random() < 0.3), bool(rng.random() < 0.3)),
+        pairs,
+        weight_cone(positions, levels, bool(rng.random() < 0.3), bool(rng.random() < 0.3)),
         np.array([c * rng.choice([1.0, 0.5]), c, c]),
         np.array([1.0, 1.0, rng.choice([1.0, 1.5, 3.0])]),
-    )  # fmt: skip
+    )
 
 
 def _lists(rng, shape: str, n: int, positions: int, levels: int):

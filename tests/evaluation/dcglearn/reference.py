@@ -12,9 +12,16 @@ from firstpage.evaluation.dcglearn.weights import Cone
 
 
 def random_preferences(
-    n: int, seed: int = 0, *, positions: int = 10, levels: int = 5, ties: float = 0.0,
-    noise: float = 0.1, strong: float = 0.0, same: bool = False,
-) -> Preferences:  # fmt: skip
+    n: int,
+    seed: int = 0,
+    *,
+    positions: int = 10,
+    levels: int = 5,
+    ties: float = 0.0,
+    noise: float = 0.1,
+    strong: float = 0.0,
+    same: bool = False,
+) -> Preferences:
     """Return pairs judged by 2^grade - 1 and 1/log, with ties, errors and strong preferences."""
     rng = np.random.default_rng(seed)
     left = rng.integers(0, levels, (n, positions))
@@ -24,9 +31,12 @@ def random_preferences(
     outcome = np.where(rng.random(n) < noise, -outcome, outcome)
     close = np.abs(value) <= np.quantile(np.abs(value), ties) if ties else np.zeros(n, bool)
     return Preferences.from_grades(
-        left, right, np.where(close, 0, outcome), weight=rng.choice([1.0, 1.0, 0.5, 2.0], n),
+        left,
+        right,
+        np.where(close, 0, outcome),
+        weight=rng.choice([1.0, 1.0, 0.5, 2.0], n),
         grades=range(levels),
-    )  # fmt: skip
+    )
 
 
 def delta(pairs: Pairs) -> np.ndarray:
@@ -70,9 +80,13 @@ def clarabel_optimum(pairs: Pairs, costs, margins, order, center=None) -> tuple[
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     solver = clarabel.DefaultSolver(
-        P, np.concatenate([-2 * middle, np.zeros(n)]), A, b,
-        [clarabel.NonnegativeConeT(len(b))], settings,
-    )  # fmt: skip
+        P,
+        np.concatenate([-2 * middle, np.zeros(n)]),
+        A,
+        b,
+        [clarabel.NonnegativeConeT(len(b))],
+        settings,
+    )
     solution = solver.solve()
     return float(solution.obj_val) + float(middle @ middle), np.array(solution.x[:size])
 
@@ -96,9 +110,11 @@ def order_constraints(
             row((k, level, 1.0), (k, level - 1, -1.0))
             if decreasing and k:
                 row(
-                    (k - 1, level, 1.0), (k - 1, level - 1, -1.0),
-                    (k, level, -1.0), (k, level - 1, 1.0),
-                )  # fmt: skip
+                    (k - 1, level, 1.0),
+                    (k - 1, level - 1, -1.0),
+                    (k, level, -1.0),
+                    (k, level - 1, 1.0),
+                )
     return np.array(rows)
 
 
@@ -110,9 +126,10 @@ def exact_optimum(pairs: Pairs, cone: Cone, steps: np.ndarray, costs, margins) -
     x = (pairs.sparse() @ cone.table).round().astype(int)
     z = x @ steps
     side = np.where(
-        pairs.kind > 0, (z < np.asarray(margins)[pairs.kind]).astype(int),
+        pairs.kind > 0,
+        (z < np.asarray(margins)[pairs.kind]).astype(int),
         np.where(np.abs(z) > margins[0], -np.sign(z).astype(int), 0),
-    )  # fmt: skip
+    )
     free = np.flatnonzero(steps > 0)
     active = np.flatnonzero(side)
     with localcontext() as context:

@@ -51,9 +51,12 @@ def test_few_queries_do_not_show_a_measure_to_be_better() -> None:
     other_table = np.outer([1.0, 0.1, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0])
     many = judged(other_table, 400, 0.05)
     few = Preferences.from_grades(
-        many.left, many.right, many.outcome, query=[f"q{i % 4}" for i in range(400)],
+        many.left,
+        many.right,
+        many.outcome,
+        query=[f"q{i % 4}" for i in range(400)],
         grades=range(4),
-    )  # fmt: skip
+    )
     comparison = compare_with_dcg(DCGLearn(5, C=1.0).fit(few))
     assert comparison.learned > comparison.dcg + 0.05
     assert (comparison.verdict, comparison.interval[0]) == ("not better", 0.0)

@@ -241,9 +241,11 @@ def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.from_gains(TRUE.gains, np.ones(10))
     web, shop = varied(900, seed=1), varied(60, seed=2, truth=flat)
     preferences = Preferences.from_grades(
-        np.vstack([web.left, shop.left]), np.vstack([web.right, shop.right]),
-        np.concatenate([web.outcome, shop.outcome]), segment=["web"] * 900 + ["shop"] * 60,
-    )  # fmt: skip
+        np.vstack([web.left, shop.left]),
+        np.vstack([web.right, shop.right]),
+        np.concatenate([web.outcome, shop.outcome]),
+        segment=["web"] * 900 + ["shop"] * 60,
+    )
     pooled = DCGLearn(10, C=0.01).fit(preferences)
     separate = DCGLearn(10, C=0.01, pooling=0.0).fit(preferences)
     shop, own = (m.segments_["shop"].utility.discounts[-1] for m in (pooled, separate))

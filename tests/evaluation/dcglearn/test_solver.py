@@ -104,10 +104,15 @@ def test_separable_preferences_match_clarabel(c):
 
 @pytest.mark.slow
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(1, 60), positions=st.integers(1, 5),
-    levels=st.integers(2, 5), ties=st.sampled_from([0.0, 0.5]), power=st.integers(-6, 6),
-    nonnegative=st.booleans(), decreasing=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 60),
+    positions=st.integers(1, 5),
+    levels=st.integers(2, 5),
+    ties=st.sampled_from([0.0, 0.5]),
+    power=st.integers(-6, 6),
+    nonnegative=st.booleans(),
+    decreasing=st.booleans(),
+)
 def test_gap_is_closed_for_random_problems(
     seed, n, positions, levels, ties, power, nonnegative, decreasing
 ):

@@ -255,12 +255,16 @@ def test_baseline_and_invalid_options() -> None:
     assert len(verdicts(runs, qrels, "NDCG@2")) == 3
     assert len(verdicts(runs, qrels, "NDCG@2", baseline="b")) == 2
     for options, message in (
-        ({"baseline": "x"}, "no system 'x'"), ({"within": 0.5}, "at least 1"), ({"max_boxes": 0}, "max_boxes"),
-        ({"vary": "grades"}, "vary must be"), ({"measure": "DCG(gain=[0, 2, 1])@2"}, "decrease with the grade"),
-        ({"measure": "DCG(gain=[1, 2, 3])@2"}, "worst grade"), ({"measure": "AP"}, "only DCG and NDCG"),
+        ({"baseline": "x"}, "no system 'x'"),
+        ({"within": 0.5}, "at least 1"),
+        ({"max_boxes": 0}, "max_boxes"),
+        ({"vary": "grades"}, "vary must be"),
+        ({"measure": "DCG(gain=[0, 2, 1])@2"}, "decrease with the grade"),
+        ({"measure": "DCG(gain=[1, 2, 3])@2"}, "worst grade"),
+        ({"measure": "AP"}, "only DCG and NDCG"),
         ({"measure": Utility.from_gains([0, 1, 2], [0.5, 1])}, "any_discounts"),
         ({"measure": Utility.from_gains([0, 0, 0], [1, 0.5])}, "all the same"),
-    ):  # fmt: skip
+    ):
         with pytest.raises((DataError, MeasureError), match=message):
             verdicts(runs, qrels, **{"measure": "NDCG@2", **options})
 
@@ -276,8 +280,11 @@ def test_rounding_does_not_make_a_verdict_undecided():
     labels = np.array([[3, 3, 0, 2], [1, 2, 0, 2]])
     a, b = np.array([[3.0, 2, 1, 0]] * 2), np.array([[2.0, 1, 3, 0], [1, 2, 0, 3]])
     (verdict,) = fp.dcglearn.verdicts(
-        {"A": a.ravel(), "B": b.ravel()}, labels.ravel().astype(float), "DCG@3",
-        qid=np.repeat([0, 1], 4), vary="discounts",
-    )  # fmt: skip
+        {"A": a.ravel(), "B": b.ravel()},
+        labels.ravel().astype(float),
+        "DCG@3",
+        qid=np.repeat([0, 1], 4),
+        vary="discounts",
+    )
     assert verdict.unrestricted.state == "flips"
     assert verdict.unrestricted.witness.difference < 0

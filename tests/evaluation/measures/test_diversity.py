@@ -77,9 +77,11 @@ def test_queries_without_relevant_documents_and_missing_ones() -> None:
     assert skip.per_query("alpha-nDCG@3")[0] == zero.per_query("alpha-nDCG@3")[0]
     graded = {"q": {"1": {"a": 1, "b": 2}}}
     strict = fp.evaluate(
-        {"q": {"a": 2.0, "b": 1.0}}, fp.DiversityQrels.from_dict(graded), measures="StRecall@1",
+        {"q": {"a": 2.0, "b": 1.0}},
+        fp.DiversityQrels.from_dict(graded),
+        measures="StRecall@1",
         rel=2,
-    )  # fmt: skip
+    )
     assert strict["StRecall@1"] == 0.0
 
 
@@ -119,12 +121,14 @@ def test_files_and_dictionaries_are_read_for_measures_of_diversity(tmp_path: Pat
     qrels, run = fp.DiversityQrels.from_dict(JUDGMENTS), {"q": SCORES}
     expected = fp.evaluate(run, qrels, measures="alpha-nDCG@3").means
     path = tmp_path / "div.qrels"
-    path.write_text("".join(
-        f"{query} {subtopic} {document} {grade:g}\n"
-        for query, subtopics in JUDGMENTS.items()
-        for subtopic, documents in subtopics.items()
-        for document, grade in documents.items()
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            f"{query} {subtopic} {document} {grade:g}\n"
+            for query, subtopics in JUDGMENTS.items()
+            for subtopic, documents in subtopics.items()
+            for document, grade in documents.items()
+        )
+    )
     for truth in (JUDGMENTS, path, str(path)):
         assert fp.evaluate(run, truth, measures="alpha-nDCG@3").means == expected
         comparison = fp.compare({"a": run, "b": run}, truth, measures="alpha-nDCG@3")

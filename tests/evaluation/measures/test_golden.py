@@ -42,9 +42,12 @@ def test_values_match_recorded_pytrec_eval(case: dict) -> None:
     names = sorted({m for row in case["values"].values() for m in row if ours(m)})
     assert len(names) > 20
     evaluation = fp.evaluate(
-        case["run"], case["qrels"], measures=[ours(m) for m in names], convention="trec",
+        case["run"],
+        case["qrels"],
+        measures=[ours(m) for m in names],
+        convention="trec",
         rel=case.get("level"),
-    )  # fmt: skip
+    )
     queries = list(evaluation.queries)
     assert set(queries) == set(case["values"])
     for name in names:

@@ -243,12 +243,14 @@ def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     lists=st.lists(
         st.lists(
             st.tuples(st.sampled_from([None, -1, 0, 1, 2, 3, 4]), st.integers(-3, 3)),
-            min_size=1, max_size=15,
+            min_size=1,
+            max_size=15,
         ),
-        min_size=1, max_size=4,
+        min_size=1,
+        max_size=4,
     ),
     cutoff=st.integers(1, 10),
-)  # fmt: skip
+)
 def test_standard_utility_gives_the_standard_measure(lists, cutoff: int) -> None:
     qrels = {
         str(q): {str(i): y for i, (y, _) in enumerate(docs) if y is not None}
@@ -360,9 +362,11 @@ def test_grade_counts_of_many_grades_are_distinguished() -> None:
     labels, qid = rng.integers(0, 40, 600), np.repeat(np.arange(30), 20)
     utility = fp.dcglearn.Utility.from_dcg("linear", range(40), 50)
     result = fp.evaluate(
-        rng.normal(size=600), labels, qid=qid,
+        rng.normal(size=600),
+        labels,
+        qid=qid,
         measures=[fp.measure("NDCG", of=utility), "NDCG(gain=linear)@50"],
-    )  # fmt: skip
+    )
     assert result.values[0] == pytest.approx(result.values[1])
 
 

@@ -56,9 +56,11 @@ def test_wkt_and_ppref_are_sums_over_pairs(n: int, levels: int, ties: int, cutof
     labels[labels > 9] /= 7  # labels that are no integers
     scores = rng.integers(0, max(n // ties, 1), n).astype(float) if ties else rng.normal(size=n)
     values = fp.evaluate(
-        scores, labels, qid=[1] * n,
+        scores,
+        labels,
+        qid=[1] * n,
         measures=[f"WKT@{cutoff}", f"ppref@{cutoff}", f"nwppref@{cutoff}"],
-    ).values[:, 0]  # fmt: skip
+    ).values[:, 0]
     assert values[0] == pytest.approx(pairs_weighted_kendall(scores, labels, cutoff), rel=1e-12)
     assert values[1] == pytest.approx(pairs_ppref(scores, labels, cutoff, False), rel=1e-12)
     assert values[2] == pytest.approx(pairs_ppref(scores, labels, cutoff, True), rel=1e-12)

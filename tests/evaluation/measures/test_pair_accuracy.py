@@ -17,9 +17,12 @@ VOTES = st.tuples(
 
 def votes_of(rows: list) -> fp.PreferencePairs:
     return fp.PreferencePairs.from_arrays(
-        [row[0] for row in rows], [row[1][0] for row in rows], [row[1][1] for row in rows],
-        weight=[row[2] for row in rows], tied=[row[3] for row in rows],
-    )  # fmt: skip
+        [row[0] for row in rows],
+        [row[1][0] for row in rows],
+        [row[1][1] for row in rows],
+        weight=[row[2] for row in rows],
+        tied=[row[3] for row in rows],
+    )
 
 
 def reference(run: dict, rows: list) -> tuple[float, float]:

@@ -71,9 +71,13 @@ def test_ndcg_and_map_of_boosters(case: dict, tool: str) -> None:
             continue  # divided by the smaller of k and the number of relevant documents
         rule = {"without_relevant": "zero"} if name.endswith("-") else {}
         evaluation = fp.evaluate(
-            case["scores"], case["labels"], qid=qid, measures=name.rstrip("-"), convention=tool,
+            case["scores"],
+            case["labels"],
+            qid=qid,
+            measures=name.rstrip("-"),
+            convention=tool,
             **rule,
-        )  # fmt: skip
+        )
         assert evaluation.values[0].mean() == pytest.approx(expected, abs=1e-6), name
         checked += 1
     assert checked >= 4

@@ -31,8 +31,10 @@ def quiet(*arguments, **options) -> fp.results.Evaluation:
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(runs, judgments), min_size=1, max_size=3), st.sampled_from(
-    ["default", "trec"]))  # fmt: skip
+@given(
+    st.lists(st.tuples(runs, judgments), min_size=1, max_size=3),
+    st.sampled_from(["default", "trec"]),
+)
 def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
     run = {str(q): docs for q, (docs, _) in enumerate(pairs)}
     qrels = {str(q): judged for q, (_, judged) in enumerate(pairs)}
@@ -44,8 +46,9 @@ def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
     chosen = {"measures": MEASURES, "convention": convention}
     expected = quiet(short, qrels, **chosen)
     for table, judged in (
-        (run, qrels), (fp.Run.from_dict(run), fp.Qrels.from_dict(qrels)),
-    ):  # fmt: skip
+        (run, qrels),
+        (fp.Run.from_dict(run), fp.Qrels.from_dict(qrels)),
+    ):
         condensed = quiet(table, judged, condensed=True, **chosen)
         np.testing.assert_allclose(condensed.values, expected.values)
         chosen["measures"] = [*CONDENSED, "NDCG@3"]

@@ -17,9 +17,7 @@ OTHERS = ("P@2", "RR", "DCG@3", "ERR", "Success@2", "SetSuccess", "NumRel")
 def evaluate(
     rule: str, measures: tuple[str, ...] = NORMALIZED + OTHERS, **options
 ) -> fp.results.Evaluation:
-    return fp.evaluate(
-        SCORES, LABELS, qid=QID, measures=measures, without_relevant=rule, **options
-    )  # fmt: skip
+    return fp.evaluate(SCORES, LABELS, qid=QID, measures=measures, without_relevant=rule, **options)
 
 
 def test_skip_leaves_the_query_out() -> None:

@@ -163,10 +163,12 @@ def test_a_plan_of_weighted_queries_is_that_of_the_weighted_mean() -> None:
 def test_data_frames_are_runs_with_a_pool() -> None:
     tables = [{str(q): {"a": float(q % 2), "b": 0.5} for q in range(s, s + 4)} for s in (0, 1)]
     frames = [
-        pandas.DataFrame([(q, d, s) for q, docs in table.items() for d, s in docs.items()],
-                         columns=["query_id", "doc_id", "score"])
+        pandas.DataFrame(
+            [(q, d, s) for q, docs in table.items() for d, s in docs.items()],
+            columns=["query_id", "doc_id", "score"],
+        )
         for table in tables
-    ]  # fmt: skip
+    ]
     assert pool_documents(frames, 10) == pool_documents(tables, 10) == 2
 
 

@@ -142,9 +142,11 @@ def test_an_intercept_is_a_constant_feature() -> None:
     exported = fp.export(ranker("linear", "global standard"), "solr")
     store = json.loads(exported.files["features.json"])
     assert store[-1] == {
-        "store": "listmle", "name": "constant", "params": {"value": 1},
+        "store": "listmle",
+        "name": "constant",
+        "params": {"value": 1},
         "class": "org.apache.solr.ltr.feature.ValueFeature",
-    }  # fmt: skip
+    }
     stored = json.loads(
         fp.export(ranker("linear", "global standard"), "opensearch").files["features.json"]
     )

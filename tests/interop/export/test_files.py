@@ -37,8 +37,9 @@ def test_a_name_with_a_dot_is_no_suffix(model: Path, run) -> None:  # noqa: F811
     assert done.returncode == 0, done.stderr
     assert "wrote shoes.v2-solr/model.json" in done.stderr
     assert fp.export(model, "numpy").save("v1.0/") == [
-        Path("v1.0/model.py"), Path("v1.0/README.md"),
-    ]  # fmt: skip
+        Path("v1.0/model.py"),
+        Path("v1.0/README.md"),
+    ]
 
 
 def test_export_to_a_file_writes_the_others_beside_it(model: Path, run) -> None:  # noqa: F811
@@ -47,8 +48,10 @@ def test_export_to_a_file_writes_the_others_beside_it(model: Path, run) -> None:
         == 0
     )
     assert sorted(p.name for p in Path().iterdir()) == [
-        "mine.features.json", "mine.json", "model.json",
-    ]  # fmt: skip
+        "mine.features.json",
+        "mine.json",
+        "model.json",
+    ]
     assert json.loads(Path("mine.json").read_text())["model"]["name"] == "m1"
     Path("mine.onnx").write_text("old")
     assert run("export", model, "--to", "onnx", "-o", "mine.onnx", "--json").returncode == 0

@@ -114,8 +114,10 @@ def test_names_of_the_model_may_come_in_any_order() -> None:
     contents = [{"name": "c", "class": "C"}, {"name": "a", "class": "A"}, "b"]
     exported = fp.export(a, "solr", features=contents)
     assert json.loads(exported.files["model.json"])["params"]["weights"] == {
-        "a": 1.0, "b": 2.0, "c": 3.0,
-    }  # fmt: skip
+        "a": 1.0,
+        "b": 2.0,
+        "c": 3.0,
+    }
     store = {f["name"]: f for f in json.loads(exported.files["features.json"])}
     assert (store["a"]["class"], store["c"]["class"], store["c"]["params"]) == ("A", "C", {})
     with pytest.raises(fp.DataError, match="'b' is at position 1, and is feature 2 of the model"):
@@ -270,9 +272,12 @@ def test_errors_of_the_numpy_scorer_are_clear(tmp_path: Path) -> None:
         ("1 nan\n", "missing or infinite"),
     ):
         done = subprocess.run(
-            [sys.executable, "-I", str(tmp_path / "m.py")], input=text, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+            [sys.executable, "-I", str(tmp_path / "m.py")],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, "Traceback" in done.stderr) == (1, False)
         assert message in done.stderr
     names: dict[str, Any] = {"__name__": "m"}

@@ -102,9 +102,13 @@ def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
 def network(normalize: str | None = None) -> Model:
     rng = np.random.default_rng(3)
     scoring = NetworkScoring.from_layer(
-        rng.normal(0, 1, 6), rng.uniform(0.5, 2, 6), rng.normal(0, 1, (6, 8)).astype(np.float32),
-        rng.normal(0, 1, 8).astype(np.float32), rng.normal(0, 1, 8).astype(np.float32), 0.25,
-    )  # fmt: skip
+        rng.normal(0, 1, 6),
+        rng.uniform(0.5, 2, 6),
+        rng.normal(0, 1, (6, 8)).astype(np.float32),
+        rng.normal(0, 1, 8).astype(np.float32),
+        rng.normal(0, 1, 8).astype(np.float32),
+        0.25,
+    )
     transform = (
         None if normalize is None else transform_from_dict({"transform": normalize, "per": "query"})
     )
@@ -181,9 +185,12 @@ def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
     X = dataset().X[:9]
     lines = "\n".join(" ".join(repr(float(v)) for v in row) for row in X)
     done = subprocess.run(
-        [sys.executable, "-I", str(tmp_path / "mine.py")], input=lines, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-I", str(tmp_path / "mine.py")],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert [float(line) for line in done.stdout.split()] == predict(fitted, X).tolist()
 
 

@@ -228,8 +228,10 @@ def test_ranking_of_the_engine_is_written(tmp_path: Path, run) -> None:  # noqa:
     hits = [{**hit(d, x=1.0), "_score": s} for d, s in zip("cab", scores, strict=True)]
     hits[1].pop("fields")
     equal = [hit(d, x=1.0) for d in "zya"]
-    lines = [{"query": "q 1", "response": response(*hits)},
-             {"query": "r", "response": response(*equal)}]  # fmt: skip
+    lines = [
+        {"query": "q 1", "response": response(*hits)},
+        {"query": "r", "response": response(*equal)},
+    ]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = run("import", "feature-log", log, "-o", tmp_path / "d.csv", "--run", tmp_path / "b.run")
@@ -237,8 +239,9 @@ def test_ranking_of_the_engine_is_written(tmp_path: Path, run) -> None:  # noqa:
     assert "in 1 of 2 queries the scores do not give the order of the hits" in done.stderr
     before = fp.read_run(tmp_path / "b.run")
     assert before.to_dict() == {
-        "q 1": {"c": 3.0, "a": 2.0, "b": 1.0}, "r": {"z": 3.0, "y": 2.0, "a": 1.0},
-    }  # fmt: skip
+        "q 1": {"c": 3.0, "a": 2.0, "b": 1.0},
+        "r": {"z": 3.0, "y": 2.0, "a": 1.0},
+    }
     assert before.name == "engine"
 
 

@@ -52,8 +52,9 @@ def test_csv_of_spreadsheets_is_read(tmp_path: Path) -> None:
     text = '\ufeffQuery,DocID,Rating\r\n"red\r\nshoes",a,1\r\n"say ""hi""",b,2\r\n,,\r\n\r\n'
     (tmp_path / "q.csv").write_bytes(text.encode())
     assert fp.interop.read_quepid(tmp_path / "q.csv").to_dict() == {
-        "red\nshoes": {"a": 1.0}, 'say "hi"': {"b": 2.0},
-    }  # fmt: skip
+        "red\nshoes": {"a": 1.0},
+        'say "hi"': {"b": 2.0},
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def bounds(values: np.ndarray) -> np.ndarray:
 
 INTERVALS = Intervals(
     bounds(UTILITY.gains), bounds(UTILITY.discounts), np.zeros((4, 3, 2)), np.ones(2), 200, 0.9
-)  # fmt: skip
+)
 
 
 def test_titles_contain_the_numbers() -> None:

@@ -146,9 +146,12 @@ def test_pages_are_well_formed_and_escape_names() -> None:
     rng = np.random.default_rng(0)
     labels, qid = rng.integers(0, 2, 60), [f"{HOSTILE}{i // 6}" for i in range(60)]
     comparison = fp.compare(
-        {HOSTILE: rng.random(60), "b": rng.random(60), "c": labels}, labels, qid=qid,
-        measures=["AP", "RR"], rounds=500,
-    )  # fmt: skip
+        {HOSTILE: rng.random(60), "b": rng.random(60), "c": labels},
+        labels,
+        qid=qid,
+        measures=["AP", "RR"],
+        rounds=500,
+    )
     for html in (
         render(comparison, "html", HOSTILE),
         render(comparison.evaluations[0], "html", HOSTILE),
@@ -179,8 +182,11 @@ def test_contents_list_the_sections_once_each() -> None:
     sections = [("Means", ["<p>a</p>"]), ("P@5", []), ("P(5", []), ("A & B", ["<table></table>"])]
     html = page("t", "l", sections)
     assert re.findall('<a href="#([^"]*)">([^<]*)</a>', html) == [
-        ("means", "Means"), ("p-5", "P@5"), ("p-5-2", "P(5"), ("a---b", "A &amp; B"),
-    ]  # fmt: skip
+        ("means", "Means"),
+        ("p-5", "P@5"),
+        ("p-5-2", "P(5"),
+        ("a---b", "A &amp; B"),
+    ]
     assert re.findall('<h2 id="([^"]*)">', html) == ["means", "p-5", "p-5-2", "a---b"]
     assert "Contents" not in page("t", "l", sections[:2])
 

@@ -51,14 +51,23 @@ def graded_queries(count: int, lists: int = 2, depth: int = 5, seed: int = 0) ->
 
 
 def lists_project(
-    site: Site, queries: list[QueryRecord], assessors: tuple[str, ...] = ("ada",), list_selection: str = "order",
-    slug: str = "books", setting: dict[str, Any] | None = None,
-) -> Project:  # fmt: skip
+    site: Site,
+    queries: list[QueryRecord],
+    assessors: tuple[str, ...] = ("ada",),
+    list_selection: str = "order",
+    slug: str = "books",
+    setting: dict[str, Any] | None = None,
+) -> Project:
     """Create an open project led by lena, with every query assigned to every assessor."""
     project = site.project(
-        slug, assessors=assessors, queries=0, tool="lists", opened=False,
-        options={"list_selection": list_selection}, setting=setting,
-    )  # fmt: skip
+        slug,
+        assessors=assessors,
+        queries=0,
+        tool="lists",
+        opened=False,
+        options={"list_selection": list_selection},
+        setting=setting,
+    )
     team, lena = [site.person(login) for login in assessors], site.person("lena")
     with site.store.write() as tx:
         for number, query in enumerate(queries):

@@ -42,15 +42,23 @@ class Worker:
 
     def client(self, address: str) -> httpx.Client:
         return httpx.Client(
-            base_url=address, cookies={COOKIE: self.cookie},
-            headers={"X-CSRF-Token": self.csrf}, timeout=PATIENCE, verify=NO_TLS,
-        )  # fmt: skip
+            base_url=address,
+            cookies={COOKIE: self.cookie},
+            headers={"X-CSRF-Token": self.csrf},
+            timeout=PATIENCE,
+            verify=NO_TLS,
+        )
 
 
 def prepare(
-    location: str, workers: int, queries: int, documents: int = 50, k: int = 10,
-    strategy: str = "heap-closure", text: str = "A document. " * 40,
-) -> list[Worker]:  # fmt: skip
+    location: str,
+    workers: int,
+    queries: int,
+    documents: int = 50,
+    k: int = 10,
+    strategy: str = "heap-closure",
+    text: str = "A document. " * 40,
+) -> list[Worker]:
     """Create a project in which every query is assigned to every assessor."""
     store = Store(location).prepare()
     with store.write() as tx:
@@ -116,10 +124,12 @@ class Server:
         path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
         with open(self.log or os.devnull, "ab") as output:
             self.process = subprocess.Popen(
-                [*command, "--port", str(self.port)], stdout=output,
+                [*command, "--port", str(self.port)],
+                stdout=output,
                 stderr=None if self.log is None else output,
-                env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
-            )  # fmt: skip
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,
+            )
         self.starts += 1
         end = time.monotonic() + patience
         while time.monotonic() < end:
@@ -164,15 +174,18 @@ def verify_store(location: str, tally: Tally) -> dict[str, Any]:
             problems.append("a key is in the log twice")
         for task, seq, key in tally.acknowledged:
             if stored.get((task, key)) != seq:
-                problems.append(f"task {task}: {key} was acknowledged as {seq}, kept as "
-                                f"{stored.get((task, key))}")  # fmt: skip
+                problems.append(
+                    f"task {task}: {key} was acknowledged as {seq}, kept as "
+                    f"{stored.get((task, key))}"
+                )
         if len(set(tally.acknowledged)) < len(tally.acknowledged):
             problems.append("an answer was acknowledged twice as different ones")
         replayed = 0
         for row in tx.all(
-            select(events.c.task, func.count().label("n"), func.max(events.c.seq).label("last"))
-            .group_by(events.c.task)
-        ):  # fmt: skip
+            select(
+                events.c.task, func.count().label("n"), func.max(events.c.seq).label("last")
+            ).group_by(events.c.task)
+        ):
             if row["last"] + 1 != row["n"]:
                 problems.append(f"task {row['task']}: the log has gaps")
             task = tasks.get(tx, row["task"])
@@ -184,6 +197,8 @@ def verify_store(location: str, tally: Tally) -> dict[str, Any]:
             replayed += 1
     store.close()
     return {
-        "acknowledged": len(tally.acknowledged), "kept": len(rows), "tasks": replayed,
+        "acknowledged": len(tally.acknowledged),
+        "kept": len(rows),
+        "tasks": replayed,
         "problems": problems,
-    }  # fmt: skip
+    }

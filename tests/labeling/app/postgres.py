@@ -40,13 +40,23 @@ def cluster() -> Iterator[str]:
     try:
         _run(folder / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N")
         _run(
-            folder / "pg_ctl", "-D", data, "-w", "-l", root / "log", "start",
-            "-o", f"-p {port} -h 127.0.0.1 -k {root} {SETTINGS}",
-        )  # fmt: skip
+            folder / "pg_ctl",
+            "-D",
+            data,
+            "-w",
+            "-l",
+            root / "log",
+            "start",
+            "-o",
+            f"-p {port} -h 127.0.0.1 -k {root} {SETTINGS}",
+        )
         yield f"postgresql://postgres@127.0.0.1:{port}"
     finally:
-        subprocess.run(_as_user(folder / "pg_ctl", "-D", data, "-m", "immediate", "stop"),
-                       capture_output=True, check=False)  # fmt: skip
+        subprocess.run(
+            _as_user(folder / "pg_ctl", "-D", data, "-m", "immediate", "stop"),
+            capture_output=True,
+            check=False,
+        )
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -63,9 +73,13 @@ def new_database(server: str, template: str = "template1") -> str:
 def _run(*command: object) -> None:
     """Quietly; what went wrong is in the error.  The log file must not keep our pipes open."""
     done = subprocess.run(
-        _as_user(*command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, check=False, cwd="/",
-    )  # fmt: skip
+        _as_user(*command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        cwd="/",
+    )
     assert done.returncode == 0, f"{command} failed with {done.returncode}"
 
 

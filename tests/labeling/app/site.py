@@ -36,9 +36,14 @@ PASSWORD = "correct horse battery"
 def add_query(tx: Tx, project: int, query: QueryRecord, position: int) -> int:
     """Add a query with its documents, and return its id."""
     row = tx.add(
-        queries, project=project, key=query.key, text=query.text, description=query.description,
-        purpose="work", position=position,
-    )  # fmt: skip
+        queries,
+        project=project,
+        key=query.key,
+        text=query.text,
+        description=query.description,
+        purpose="work",
+        position=position,
+    )
     add_documents(tx, row, query.documents)
     return row
 
@@ -118,17 +123,29 @@ class Site:
         return client
 
     def project(
-        self, slug: str = "books", *, lead: str = "lena", assessors: tuple[str, ...] = ("ada",),
-        queries: int = 2, documents: int = 6, tool: str = "pairs", opened: bool = True,
-        setting: dict[str, Any] | None = None, options: dict[str, Any] | None = None,
-    ) -> Project:  # fmt: skip
+        self,
+        slug: str = "books",
+        *,
+        lead: str = "lena",
+        assessors: tuple[str, ...] = ("ada",),
+        queries: int = 2,
+        documents: int = 6,
+        tool: str = "pairs",
+        opened: bool = True,
+        setting: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Project:
         """Create a project in which every query is assigned to every assessor."""
         lead_person, team = self.person(lead), [self.person(name) for name in assessors]
         with self.store.write() as tx:
             project = projects.create(
-                tx, slug, tool=tool, setting=setting or {"k": 3, "strategy": "heap"},
-                options=options, by=lead_person,
-            )  # fmt: skip
+                tx,
+                slug,
+                tool=tool,
+                setting=setting or {"k": 3, "strategy": "heap"},
+                options=options,
+                by=lead_person,
+            )
             for number in range(queries):
                 row = add_query(tx, project.id, query(number, documents), number)
                 for person in team:
@@ -178,17 +195,26 @@ class Client(TestClient):
 def body(state: dict[str, Any], outcome: int = 1, **fields: Any) -> dict[str, Any]:
     question = state["question"]
     return {
-        "seq": state["seq"], "key": uuid4().hex, "left": question["left"]["key"],
-        "right": question["right"] and question["right"]["key"], "outcome": outcome, **fields,
-    }  # fmt: skip
+        "seq": state["seq"],
+        "key": uuid4().hex,
+        "left": question["left"]["key"],
+        "right": question["right"] and question["right"]["key"],
+        "outcome": outcome,
+        **fields,
+    }
 
 
 def query(number: int, documents: int = 6) -> QueryRecord:
     """Return a query with documents d0, d1, .., from best to worst for simulated assessors."""
     return QueryRecord(
-        f"q{number}", f"query {number}", "what is wanted",
-        tuple(DocumentRecord(f"d{i}", f"Title {i}", body=f"Body {i} of {number}") for i in range(documents)),
-    )  # fmt: skip
+        f"q{number}",
+        f"query {number}",
+        "what is wanted",
+        tuple(
+            DocumentRecord(f"d{i}", f"Title {i}", body=f"Body {i} of {number}")
+            for i in range(documents)
+        ),
+    )
 
 
 def jsonl(*rows: dict[str, Any]) -> bytes:

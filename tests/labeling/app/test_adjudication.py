@@ -54,8 +54,9 @@ def test_a_verdict_changes_the_truth_until_it_is_withdrawn(db_site: Site) -> Non
     assert {first["left"]["key"], first["right"]["key"]} == {"d0", "d1"}, "kappa is not the order"
     assert first["value"] == max(d["value"] for d in queue["disputes"])
     assert {o["name"]: o["outcome"] for o in first["opinions"]} in (
-        {"Ada": 1, "Bo": -1}, {"Ada": -1, "Bo": 1},
-    )  # fmt: skip
+        {"Ada": 1, "Bo": -1},
+        {"Ada": -1, "Bo": 1},
+    )
     for winner, loser in (("d1", "d0"), ("d0", "d1")):
         body = verdict(left=winner, right=loser)
         assert lena.post(f"{API}/verdicts", json=body).status_code == 204

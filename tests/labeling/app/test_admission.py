@@ -23,9 +23,13 @@ from tests.labeling.app.site import HOST, Site
 PIECE = b"x" * 10_000
 PIECES = 200  # of a body: 2 MB
 PUBLIC = {  # routes that people use before they are signed in
-    ("POST", f"{API}/login"), ("POST", f"{API}/invitations/accept"), ("POST", f"{API}/reset"),
-    ("POST", "/login"), ("POST", "/invitation/{token}"), ("POST", "/reset/{token}"),
-}  # fmt: skip
+    ("POST", f"{API}/login"),
+    ("POST", f"{API}/invitations/accept"),
+    ("POST", f"{API}/reset"),
+    ("POST", "/login"),
+    ("POST", "/invitation/{token}"),
+    ("POST", "/reset/{token}"),
+}
 VALUES = {"slug": "books", "token": "x"}
 
 

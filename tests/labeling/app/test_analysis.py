@@ -45,9 +45,15 @@ def test_records_are_the_current_judgments(db_site: Site) -> None:
     assert len(rows) == 1
     question = first["question"]
     expected = Record(
-        "q0", "ada", "pairs", question["left"]["key"], question["right"]["key"], -1, active=2.5,
+        "q0",
+        "ada",
+        "pairs",
+        question["left"]["key"],
+        question["right"]["key"],
+        -1,
+        active=2.5,
         answered_at=db_site.clock().timestamp(),
-    )  # fmt: skip
+    )
     assert rows[0] == expected
 
 
@@ -99,8 +105,13 @@ def test_results_feed_the_study(db_site: Site) -> None:
     with db_site.store.read() as tx:
         labels = results(tx, projects.by_slug(tx, "books"))
     assert labels["q0", "ada", "pairs"] == {
-        "d0": 3.0, "d1": 2.0, "d2": 1.0, "d3": 0.0, "d4": 0.0, "d5": 0.0,
-    }  # fmt: skip
+        "d0": 3.0,
+        "d1": 2.0,
+        "d2": 1.0,
+        "d3": 0.0,
+        "d4": 0.0,
+        "d5": 0.0,
+    }
     lena = db_site.client("lena")
     agreement = lena.get(f"{API}/agreement").json()
     assert list(agreement)[:2] == ["shared_pairs", "derived_orders"]
@@ -189,8 +200,15 @@ def test_analysis_of_an_empty_project(site: Site) -> None:
     lena = site.client("lena")
     for name in ("progress", "effort", "agreement", "disagreements", "consensus"):
         assert lena.get(f"{API}/{name}").status_code == 200, name
-    for name in ("truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv",
-                 "report.html", "assignment.json"):  # fmt: skip
+    for name in (
+        "truth.letor",
+        "truth.qrels",
+        "truth.jsonl",
+        "log.jsonl",
+        "log.csv",
+        "report.html",
+        "assignment.json",
+    ):
         assert lena.get(f"{API}/export/{name}").status_code == 200, name
 
 
@@ -283,9 +301,12 @@ def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
 @pytest.mark.slow
 def test_ties_are_exported_with_the_truth(site: Site) -> None:
     site.project(
-        queries=1, documents=4, assessors=("ada", "bob"), options={"ties": True},
+        queries=1,
+        documents=4,
+        assessors=("ada", "bob"),
+        options={"ties": True},
         setting={"k": 3, "strategy": "adaptive(budget=12)"},
-    )  # fmt: skip
+    )
     for login in ("ada", "bob"):
         site.client(login).judge(site.task("books", login), lambda left, right: 0)
     truth = site.client("lena").get(f"{API}/consensus").json()["truths"][0]

@@ -48,9 +48,10 @@ def _sender(site: Site, login: str) -> dict[str, Any]:
     site.project()
     client = site.client(login)
     headers = {
-        "X-CSRF-Token": client.headers["X-CSRF-Token"], "Cookie": f"{COOKIE}={client.cookies[COOKIE]}",
+        "X-CSRF-Token": client.headers["X-CSRF-Token"],
+        "Cookie": f"{COOKIE}={client.cookies[COOKIE]}",
         "Host": HOST,
-    }  # fmt: skip
+    }
     return {"app": site.app, "headers": headers}
 
 
@@ -61,8 +62,13 @@ def _try(operation: Any, senders: list[dict[str, Any]]) -> int:
     count = 0
 
     @given(case=operation.as_strategy())
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     def run(case: Any) -> None:
         nonlocal count
         if "slug" in case.path_parameters and count % 2:

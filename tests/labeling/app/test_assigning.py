@@ -63,8 +63,9 @@ def test_a_study_with_both_tools(site: Site) -> None:
     with site.store.read() as tx:
         rows = tasks.of_project(tx, projects.by_slug(tx, "study").id)
     assert {(t.tool, t.setting.strategy) for t in rows} == {
-        ("pairs", DEFAULT_STRATEGY), ("grades", "five-grade"),
-    }  # fmt: skip
+        ("pairs", DEFAULT_STRATEGY),
+        ("grades", "five-grade"),
+    }
     assert len({(t.query, t.person) for t in rows}) == len(rows) == 16, (
         "no assessor judges a query twice"
     )

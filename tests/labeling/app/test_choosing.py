@@ -128,9 +128,10 @@ def test_too_few_judgments_are_reported_to_leads_only(site: Site, method: str) -
     assert next_choice(ada) == {"task": site.task("books", "ada", 19), "method": "order"}
     choice = lena.get(f"{API}/measure").json()["choice"]
     assert choice == {
-        "configured_method": method, "method": "order",
+        "configured_method": method,
+        "method": "order",
         "fallback_reason": "there are 19 informative judgments; choosing starts at 20.",
-    }  # fmt: skip
+    }
     page = lena.get("/p/books/measure").text
     assert f"The chosen method, {method}, is not used: there are 19" in page
 
@@ -202,8 +203,9 @@ def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
     repeated = ada.answer({**shown, "seq": 1}, 1)
     assert repeated.status_code == 409, "an answered pair is not open"
     state = ada.state(task)
-    pairs = {frozenset(s["question"][side]["key"] for side in ("left", "right"))
-             for s in (shown, state)}  # fmt: skip
+    pairs = {
+        frozenset(s["question"][side]["key"] for side in ("left", "right")) for s in (shown, state)
+    }
     assert len(pairs) == 2
 
 

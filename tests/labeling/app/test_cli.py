@@ -34,10 +34,25 @@ def documents(folder: Path) -> Path:
 def test_from_files_to_truth(tmp_path: Path) -> None:
     project = tmp_path / "project"
     output = call(
-        "setup", project, "--documents", documents(tmp_path), "--k", 2, "--strategy", "heap",
-        "--assessor", "ada", "--assessor", "bob", "--replicates", 2, "--lead", "lena",
-        "--name", "books",
-    ).output  # fmt: skip
+        "setup",
+        project,
+        "--documents",
+        documents(tmp_path),
+        "--k",
+        2,
+        "--strategy",
+        "heap",
+        "--assessor",
+        "ada",
+        "--assessor",
+        "bob",
+        "--replicates",
+        2,
+        "--lead",
+        "lena",
+        "--name",
+        "books",
+    ).output
     assert "4 queries, 20 documents" in output
     assert len(re.findall(r"signs in here \(once\): http://127.0.0.1:8210/reset/\S+", output)) == 3
     assert "ada: 4 queries" in output
@@ -99,9 +114,17 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     (tmp_path / "topics").write_text("a\tfirst\nc\tthird\n")
     (tmp_path / "c.jsonl").write_bytes(jsonl(*({"id": f"d{i}", "text": "x"} for i in range(3))))
     output = call(
-        "setup", tmp_path / "project", "--topics", tmp_path / "topics", "--run", tmp_path / "run",
-        "--collection", tmp_path / "c.jsonl", "--depth", 2,
-    )  # fmt: skip
+        "setup",
+        tmp_path / "project",
+        "--topics",
+        tmp_path / "topics",
+        "--run",
+        tmp_path / "run",
+        "--collection",
+        tmp_path / "c.jsonl",
+        "--depth",
+        2,
+    )
     assert "1 queries, 2 documents" in output.stdout
     notes = [
         error_line

@@ -106,14 +106,22 @@ def test_assessors_never_see_grades(db_site: Site) -> None:
     ada = db_site.client("ada")
     state = ada.state(task)
     assert state["question"]["left"]["items"][0] == {
-        "id": f"{state['question']['left']['key']}-0", "title": "Result 0", "text": "words",
-    }  # fmt: skip
+        "id": f"{state['question']['left']['key']}-0",
+        "title": "Result 0",
+        "text": "words",
+    }
     answered = ada.answer(state, 1)
     paths = [
-        f"/api/v1/tasks/{task}", f"/tasks/{task}", f"/api/v1/tasks/{task}/prefetch", "/p/books",
-        f"/api/v1/tasks/{task}/judgments", f"/tasks/{task}/judgments", f"{API}/work", f"{API}/next",
+        f"/api/v1/tasks/{task}",
+        f"/tasks/{task}",
+        f"/api/v1/tasks/{task}/prefetch",
+        "/p/books",
+        f"/api/v1/tasks/{task}/judgments",
+        f"/tasks/{task}/judgments",
+        f"{API}/work",
+        f"{API}/next",
         *(state["question"][side]["url"] for side in ("left", "right")),
-    ]  # fmt: skip
+    ]
     late = ada.answer(state, 1)
     assert late.status_code == 409
     replies = [answered, late, *(ada.get(path) for path in paths)]

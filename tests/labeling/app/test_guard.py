@@ -117,9 +117,10 @@ def test_the_cookie_is_secure_behind_https(site: Site) -> None:
         accounts.set_password(tx, person, accounts.hash_password("a fine password", "ada"))
     proxied_site = Site(site.store, site.clock, replace(site.settings, proxy=True))
     reply = proxied_site.client().post(
-        "/api/v1/login", json={"login": "ada", "password": "a fine password"},
+        "/api/v1/login",
+        json={"login": "ada", "password": "a fine password"},
         headers={"X-Forwarded-Proto": "https"},
-    )  # fmt: skip
+    )
     assert "secure" in reply.headers["set-cookie"].lower()
 
 
@@ -149,7 +150,8 @@ def test_sql_injections_fail(db_site: Site) -> None:
 def test_unstorable_texts_are_refused(db_site: Site, sign: str) -> None:
     db_site.project()
     reply = db_site.client("lena").patch(
-        "/api/v1/projects/books", content=f'{{"title": "{sign}"}}'.encode(),
+        "/api/v1/projects/books",
+        content=f'{{"title": "{sign}"}}'.encode(),
         headers={"content-type": "application/json"},
-    )  # fmt: skip
+    )
     assert reply.status_code == 422

@@ -113,10 +113,14 @@ def test_cards_and_lists() -> None:
 
 
 def test_trec() -> None:
-    parsed = read(sources(
-        topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
-        collection=file("c.trectext", COLLECTION),
-    ))  # fmt: skip
+    parsed = read(
+        sources(
+            topics=file("topics", TOPICS),
+            run=file("r.run", RUN),
+            depth=2,
+            collection=file("c.trectext", COLLECTION),
+        )
+    )
     assert keys(parsed) == {"301": ["A", "B"]}
     query = parsed.queries[0]
     assert query.text == "International Organized Crime"
@@ -126,10 +130,13 @@ def test_trec() -> None:
 
 
 def test_a_run_of_ms_marco_is_ordered_by_its_ranks() -> None:
-    parsed = read(sources(
-        topics=file("topics", TOPICS), run=file("r.tsv", b"301\tB\t2\n301\tA\t1\n302\tA\t1\n"),
-        collection=file("c.trectext", COLLECTION),
-    ))  # fmt: skip
+    parsed = read(
+        sources(
+            topics=file("topics", TOPICS),
+            run=file("r.tsv", b"301\tB\t2\n301\tA\t1\n302\tA\t1\n"),
+            collection=file("c.trectext", COLLECTION),
+        )
+    )
     assert keys(parsed) == {"301": ["A", "B"], "302": ["A"]}
     assert parsed.notes == (
         "r.tsv: lines of three fields are read as query, document and rank (MS MARCO).",
@@ -137,10 +144,14 @@ def test_a_run_of_ms_marco_is_ordered_by_its_ranks() -> None:
 
 
 def test_omissions_are_noted() -> None:
-    parsed = read(sources(
-        topics=file("topics", TOPICS), run=file("r.run", RUN), depth=2,
-        collection=file("c.trectext", COLLECTION),
-    ))  # fmt: skip
+    parsed = read(
+        sources(
+            topics=file("topics", TOPICS),
+            run=file("r.run", RUN),
+            depth=2,
+            collection=file("c.trectext", COLLECTION),
+        )
+    )
     assert parsed.notes == (
         "1 query ('302') left out: r.run has no documents of them.",
         "1 query ('999') of r.run left out: they are not among the queries.",
@@ -148,9 +159,13 @@ def test_omissions_are_noted() -> None:
     )
     run = b"".join(b"%d Q0 A 1 1 x\n" % number for number in range(9))
     single_query = jsonl({"query": "0"})
-    parsed = read(sources(
-        queries=file("q.jsonl", single_query), run=file("r", run), collection=file("c", COLLECTION)
-    ))  # fmt: skip
+    parsed = read(
+        sources(
+            queries=file("q.jsonl", single_query),
+            run=file("r", run),
+            collection=file("c", COLLECTION),
+        )
+    )
     assert parsed.notes[0].startswith("8 queries ('1', '2', '3' and 5 more) of r left out")
     assert read(sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
 
@@ -371,9 +386,11 @@ def test_a_header_of_many_columns_is_read_fast() -> None:
 @pytest.mark.slow
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
-    parsed = read(
-        sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block))
-    ).queries[0].documents[0]  # fmt: skip
+    parsed = (
+        read(sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block)))
+        .queries[0]
+        .documents[0]
+    )
     assert (parsed.key, parsed.title, parsed.body) == ("A", "", "")
 
 
@@ -384,9 +401,9 @@ def test_the_elements_of_a_document() -> None:
         b"<DOC><DOCNO>B</DOCNO>no element <HEAD>but this</HEAD> one</DOC>\n"
     )
     run = b"1 Q0 A 1 2 x\n1 Q0 B 2 1 x\n"
-    first, second = read(
-        sources(run=file("r", run), collection=file("c", block))
-    ).queries[0].documents  # fmt: skip
+    first, second = (
+        read(sources(run=file("r", run), collection=file("c", block))).queries[0].documents
+    )
     assert (first.title, first.body) == ("one", "never closed\nfirst  inside\nthird\n\nsecond")
     assert (second.title, second.body) == ("but this", "no element\none")
 
@@ -536,9 +553,15 @@ def test_known_answers_can_be_given_and_do_not_contradict(
 def test_missing_values_of_tables_are_empty() -> None:
     """Tables of numbers write them as NaN."""
     data = table(
-        query=["q"] * 2, document=[7.0, 8.0], docno=[math.nan] * 2, text=["x", "y"],
-        title=[1.5, math.nan], image=[math.nan] * 2, html=[math.nan] * 2, more=[math.nan] * 2,
-    )  # fmt: skip
+        query=["q"] * 2,
+        document=[7.0, 8.0],
+        docno=[math.nan] * 2,
+        text=["x", "y"],
+        title=[1.5, math.nan],
+        image=[math.nan] * 2,
+        html=[math.nan] * 2,
+        more=[math.nan] * 2,
+    )
     known = table(query=["q"] * 2, left=[7.0] * 2, right=[8.0, math.nan], outcome=[1, 1])
     practice = table(text=["q"], left=["a"], right=[math.nan], grade=[4])
     parsed = read(
@@ -575,9 +598,10 @@ def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
 def test_documents_per_query_are_limited(site: Site) -> None:
     lena = site.client("lena")
     for slug, tool, most, more in (
-        ("pairs", "pairs", 10_000, {}), ("grades", "grades", 5000, {}),
+        ("pairs", "pairs", 10_000, {}),
+        ("grades", "grades", 5000, {}),
         ("lists", "lists", 100, {"items": ["one"]}),
-    ):  # fmt: skip
+    ):
         site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
         path = f"/api/v1/projects/{slug}/import"
         reply = lena.post(path, files={"documents": ("d.jsonl", document_rows(most + 1, **more))})
@@ -622,12 +646,19 @@ def test_text_columns_have_aliases(name: str) -> None:
 def test_the_narrative_is_part_of_the_description() -> None:
     for rows in (
         {"query": "q", "text": "tea", "desc": "What is tea?", "narr": "Only green tea."},
-        {"query": "q", "text": "tea", "description": "What is tea?", "narrative": "Only green tea."},
-    ):  # fmt: skip
-        parsed = read(sources(
-            queries=file("q.jsonl", jsonl(rows)),
-            documents=file("d.jsonl", jsonl({"query": "q", "document": "d", "text": "x"})),
-        ))  # fmt: skip
+        {
+            "query": "q",
+            "text": "tea",
+            "description": "What is tea?",
+            "narrative": "Only green tea.",
+        },
+    ):
+        parsed = read(
+            sources(
+                queries=file("q.jsonl", jsonl(rows)),
+                documents=file("d.jsonl", jsonl({"query": "q", "document": "d", "text": "x"})),
+            )
+        )
         assert parsed.queries[0].description == "What is tea? Only green tea."
         assert parsed.notes == ()
 
@@ -636,25 +667,31 @@ def test_columns_that_are_not_read_are_named() -> None:
     documents = b"query,document,text,content,rank\nq,a,A,more,1\nq,b,B,,2\n"
     queries = jsonl({"query": "q", "text": "tea", "title": "Tea", "intent": "buy"})
     lesson = {"text": "t", "left": {"text": "a", "color": "red"}, "right": "b", "outcome": 1}
-    parsed = read(sources(
-        queries=file("q.jsonl", queries), documents=file("d.csv", documents),
-        training=file("t.jsonl", jsonl(lesson)),
-    ))  # fmt: skip
+    parsed = read(
+        sources(
+            queries=file("q.jsonl", queries),
+            documents=file("d.csv", documents),
+            training=file("t.jsonl", jsonl(lesson)),
+        )
+    )
     assert parsed.notes == (
         "q.jsonl: columns that are not read: 'title' (1 rows), 'intent' (1 rows).",
         "t.jsonl: columns that are not read: 'color' (1 rows).",
         "d.csv: columns that are not read: 'content' (1 rows), 'rank' (2 rows).",
     )
     rows = [{"id": "A", "text": "a", "lang": "en"}, {"id": "Z", "other": "not wanted"}]
-    parsed = read(sources(
-        run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c.jsonl", jsonl(*rows))
-    ))  # fmt: skip
+    parsed = read(
+        sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c.jsonl", jsonl(*rows)))
+    )
     assert parsed.notes == ("c.jsonl: columns that are not read: 'lang' (1 rows).",)
 
 
 def test_empty_texts_are_counted() -> None:
     rows = [{"query": "q", "document": f"d{i}"} for i in range(5)]
-    rows += [{"query": "q", "document": "t", "title": "T"}, {"query": "p", "document": "x", "text": "x"}]  # fmt: skip
+    rows += [
+        {"query": "q", "document": "t", "title": "T"},
+        {"query": "p", "document": "x", "text": "x"},
+    ]
     queries = jsonl({"query": "q", "text": "tea"}, {"query": "p"})
     parsed = read(
         sources(queries=file("q.jsonl", queries), documents=file("d.jsonl", jsonl(*rows)))

@@ -398,10 +398,15 @@ def test_a_failed_write_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPa
 
 def add_training(site: Site, pass_fraction: float = 0.7) -> None:
     rows = [
-        {"text": "cats", "left": f"about cats {i}", "right": {"html": "<p>dogs</p>"}, "outcome": "left",
-         "explanation": "It is about cats."}
+        {
+            "text": "cats",
+            "left": f"about cats {i}",
+            "right": {"html": "<p>dogs</p>"},
+            "outcome": "left",
+            "explanation": "It is about cats.",
+        }
         for i in range(2)
-    ]  # fmt: skip
+    ]
     lena = site.client("lena")
     lena.patch("/api/v1/projects/books", json={"options": {"training_pass": pass_fraction}})
     reply = lena.post(
@@ -437,8 +442,9 @@ def test_practice_comes_first(db_site: Site) -> None:
     lesson(1)
     assert lesson(1)["done"]
     assert ada.get("/api/v1/projects/books/work").json()["training"] == {
-        "needed": True, "passed": True,
-    }  # fmt: skip
+        "needed": True,
+        "passed": True,
+    }
     assert ada.answer(ada.state(task)).status_code == 200
 
 
@@ -552,11 +558,21 @@ def test_options_are_stored_unchanged(site: Site) -> None:
     site.project(options={"away_after": 60, "tools": ("pairs", "lists")})
     shown = site.client("lena").get("/api/v1/projects/books").json()["options"]
     assert shown == {
-        "ties": False, "bad": True, "away_after": 60, "training_pass": 0.7, "replicates": 1,
-        "tools": ["pairs", "lists"], "folds": None, "rtl": None, "seconds_per_judgment": None, "list_selection": "order",
-        "grades": None, "aspects": None, "reasons": None,
+        "ties": False,
+        "bad": True,
+        "away_after": 60,
+        "training_pass": 0.7,
+        "replicates": 1,
+        "tools": ["pairs", "lists"],
+        "folds": None,
+        "rtl": None,
+        "seconds_per_judgment": None,
+        "list_selection": "order",
+        "grades": None,
+        "aspects": None,
+        "reasons": None,
         "verdict_weight": 10,
-    }  # fmt: skip
+    }
     assert isinstance(shown["away_after"], int)
 
 

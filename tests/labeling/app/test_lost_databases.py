@@ -81,7 +81,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "newer": (execute("UPDATE alembic_version SET version_num = '9999'"), "newer Firstpage"),
     "another": (replace_by_another, "'people' of another program"),
     "table": (execute("DROP TABLE events"), f"table 'events' is missing; {RESTORE}"),
-}  # fmt: skip
+}
 COMMANDS: dict[str, tuple[str, ...]] = {
     "stats": (), "backup": ("-o", "copy"), "serve": ("--port", "0"), "setup": ("--name", "new"),
 }  # fmt: skip

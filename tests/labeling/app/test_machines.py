@@ -81,8 +81,11 @@ def test_a_function_gets_ids_titles_and_fields(site) -> None:
     assert arguments["q0"] == ("query 0", "what is wanted")
     product = arguments["c"]
     assert (product.title, product.kind, product.fields, product.url) == (
-        "Card", "card", {"price": 3}, "http://a/b",
-    )  # fmt: skip
+        "Card",
+        "card",
+        {"price": 3},
+        "http://a/b",
+    )
     assert (arguments["d0"].title, arguments["d0"].body) == ("Title 0", "Body 0 of 0")
 
 
@@ -132,10 +135,15 @@ def test_bad_documents_are_recorded_if_the_project_has_them(site, allowed: bool)
 def project_with_practice(site: Any, count: int = 2) -> Any:
     project = site.project(queries=1, documents=4)
     rows = [
-        {"text": "tea", "left": "about tea", "right": "about cars", "outcome": "left",
-         "explanation": "Cars are not tea."}
+        {
+            "text": "tea",
+            "left": "about tea",
+            "right": "about cars",
+            "outcome": "left",
+            "explanation": "Cars are not tea.",
+        }
         for _ in range(count)
-    ]  # fmt: skip
+    ]
     files = {"training": ("t.jsonl", jsonl(*rows))}
     assert site.client("lena").post("/api/v1/projects/books/import", files=files).status_code == 200
     return project

@@ -54,9 +54,20 @@ def current_measure(site: Site, slug: str = "books") -> ProjectMeasure:
 
 def test_reasons_are_not_in_words_of_python(site: Site) -> None:
     """The error advises on a parameter of Python, which pages and the API do not have."""
-    lists_project(site, [QueryRecord("q", "query", "", (
-        list_document("a", [1, 0]), list_document("b", [500, 0]),
-    ))])  # fmt: skip
+    lists_project(
+        site,
+        [
+            QueryRecord(
+                "q",
+                "query",
+                "",
+                (
+                    list_document("a", [1, 0]),
+                    list_document("b", [500, 0]),
+                ),
+            )
+        ],
+    )
     client = site.client("ada")
     client.answer(client.state(site.task("books", "ada", 0)), 1)
     lena = site.client("lena")
@@ -280,9 +291,22 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return done.output
 
-    call("setup", tmp_path / "p", "--documents", tmp_path / "d.jsonl", "--tool", "lists",
-         "--qrels", tmp_path / "g.qrels", "--list-selection", "diverse", "--assessor", "ada",
-         "--name", "books")  # fmt: skip
+    call(
+        "setup",
+        tmp_path / "p",
+        "--documents",
+        tmp_path / "d.jsonl",
+        "--tool",
+        "lists",
+        "--qrels",
+        tmp_path / "g.qrels",
+        "--list-selection",
+        "diverse",
+        "--assessor",
+        "ada",
+        "--name",
+        "books",
+    )
     from firstpage.labeling.app.store.connect import Store
     from tests.labeling.app.site import Clock
 
@@ -321,12 +345,17 @@ def test_intervals(site: Site) -> None:
 @pytest.mark.slow
 def test_ignored_ranks_are_reported(site: Site) -> None:
     queries = [
-        QueryRecord(f"q{q}", f"q{q}", "", (
-            list_document("a", [q % 3, None, *range(3)] * 3),
-            list_document("b", [(q + 1) % 3, 0, None, 2]),
-        ))
+        QueryRecord(
+            f"q{q}",
+            f"q{q}",
+            "",
+            (
+                list_document("a", [q % 3, None, *range(3)] * 3),
+                list_document("b", [(q + 1) % 3, 0, None, 2]),
+            ),
+        )
         for q in range(4)
-    ]  # fmt: skip
+    ]
     lists_project(site, queries)
     for number in range(4):
         site.client("ada").judge(site.task("books", "ada", number), lambda a, b: 1)
@@ -374,9 +403,14 @@ def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     lena = site.client("lena")
     page = lena.get("/p/books/measure").text
     for words in (
-        "Gains of grades: 0: 0.00", "Discounts of positions: 1: 1.00", "held-out", "DCG, gains",
-        "measure.json", "preferences.jsonl", "Asked next: the pair whose predicted preference is most uncertain",
-    ):  # fmt: skip
+        "Gains of grades: 0: 0.00",
+        "Discounts of positions: 1: 1.00",
+        "held-out",
+        "DCG, gains",
+        "measure.json",
+        "preferences.jsonl",
+        "Asked next: the pair whose predicted preference is most uncertain",
+    ):
         assert words in page, words
     assert "There are too few judgments to tell whether more help." in page
     assert "/p/books/measure" in lena.get("/p/books/dashboard").text

@@ -46,9 +46,13 @@ def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
         text = "".join(export(tx, project, "quepid.csv"))
         members = projects.members(tx, project, "assessor")
     assert {(r["query"], r["docid"]): r["rating"] for r in ratings} == {
-        ("query 0", "d0"): "4", ("query 0", "d1"): "0", ("query 0", "d2"): "",
-        ("query 1", "d0"): "1", ("query 1", "d1"): "2", ("query 1", "d2"): "3",
-    }  # fmt: skip
+        ("query 0", "d0"): "4",
+        ("query 0", "d1"): "0",
+        ("query 0", "d2"): "",
+        ("query 1", "d0"): "1",
+        ("query 1", "d1"): "2",
+        ("query 1", "d2"): "3",
+    }
     (tmp_path / "q.csv").write_text(text)
     with pytest.warns(match="without a rating"):
         again = read_quepid(tmp_path / "q.csv").to_dict()

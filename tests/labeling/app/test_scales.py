@@ -164,9 +164,11 @@ def test_scales_as_text() -> None:
     text = "Off topic, #B3261E\nRelated, r\nRelevant; Vital, a, #2e7d32"
     parsed = parse_scale(text)
     assert parsed == [
-        {"name": "Off topic", "color": "#b3261e"}, {"name": "Related", "key": "r"},
-        {"name": "Relevant"}, {"name": "Vital", "key": "a", "color": "#2e7d32"},
-    ]  # fmt: skip
+        {"name": "Off topic", "color": "#b3261e"},
+        {"name": "Related", "key": "r"},
+        {"name": "Relevant"},
+        {"name": "Vital", "key": "a", "color": "#2e7d32"},
+    ]
     levels = read_options({"grades": parsed}).grades
     assert parse_scale(scale_text(levels)) == parsed
     assert [level.key for level in shown_scale(levels)] == ["1", "r", "3", "a"]

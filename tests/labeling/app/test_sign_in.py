@@ -85,9 +85,12 @@ def test_many_sign_ins_do_not_block_other_requests(
     task = site.task("books", "ada")
     hasher = BlockingHasher(people.hasher())
     with (
-        served(site) as address, browser(address, LEAD) as lead, browser(address, LEAD) as other,
-        browser(address, OFFICE, site, "ada") as ada, ThreadPoolExecutor(FLOOD + 1) as executor,
-    ):  # fmt: skip
+        served(site) as address,
+        browser(address, LEAD) as lead,
+        browser(address, LEAD) as other,
+        browser(address, OFFICE, site, "ada") as ada,
+        ThreadPoolExecutor(FLOOD + 1) as executor,
+    ):
         assert post_login(lead, "lena").status_code == 200, "this makes it a known device"
         monkeypatch.setattr(people, "hasher", lambda: hasher)
         start = threading.Barrier(FLOOD)
@@ -334,9 +337,14 @@ def test_all_password_hashing_runs_in_the_pool(site: Site) -> None:
         assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
     forms = {route.path for route in sign_in_router.routes if "POST" in route.methods}
     assert forms == {  # tokens are random, so that a fast digest of them is enough
-        "/login", "/logout", "/invitation/{token}", "/reset/{token}", "/account/password",
-        "/account/tokens", "/account/tokens/revoke",
-    }  # fmt: skip
+        "/login",
+        "/logout",
+        "/invitation/{token}",
+        "/reset/{token}",
+        "/account/password",
+        "/account/tokens",
+        "/account/tokens/revoke",
+    }
 
 
 TRIVIAL = [

@@ -58,8 +58,11 @@ def test_all_tools_of_a_study_are_assigned(site: Site) -> None:
             assigning.assign_to_single_person(tx, project, person)
         rows = tasks.of_person(tx, project, person.id)
     assert [(row.query_key, row.tool) for row in rows] == [
-        ("q0", "pairs"), ("q0", "grades"), ("q1", "pairs"), ("q1", "grades"),
-    ]  # fmt: skip
+        ("q0", "pairs"),
+        ("q0", "grades"),
+        ("q1", "pairs"),
+        ("q1", "grades"),
+    ]
 
 
 def test_the_command_line_does_not_import_the_web_packages(tmp_path: Path) -> None:

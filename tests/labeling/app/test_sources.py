@@ -32,10 +32,13 @@ def index(tmp_path: Path) -> fp.Index:
 
 
 def of_runs(**options: Any) -> Bundle:
-    return read(Sources(
-        runs=(file("first.run", FIRST), file("sub/second.run.gz", gzip.compress(SECOND))),
-        collection=file("c.jsonl", jsonl(*TEXTS)), **options,
-    ))  # fmt: skip
+    return read(
+        Sources(
+            runs=(file("first.run", FIRST), file("sub/second.run.gz", gzip.compress(SECOND))),
+            collection=file("c.jsonl", jsonl(*TEXTS)),
+            **options,
+        )
+    )
 
 
 def queries_of(name: str, data: bytes, **options: Any) -> dict[str, tuple[str, str]]:
@@ -46,18 +49,21 @@ def queries_of(name: str, data: bytes, **options: Any) -> dict[str, tuple[str, s
 
 
 def test_candidates_of_an_index_with_their_texts(index: fp.Index) -> None:
-    queries = file("q.jsonl", jsonl(
-        {"id": "1", "text": "red shoe"}, {"id": "2", "text": "rain"}, {"id": "3", "text": "zebra"}
-    ))  # fmt: skip
+    queries = file(
+        "q.jsonl",
+        jsonl(
+            {"id": "1", "text": "red shoe"},
+            {"id": "2", "text": "rain"},
+            {"id": "3", "text": "zebra"},
+        ),
+    )
     parsed = read(Sources(queries=queries, index=index, depth=2))
     run = index.candidates([("1", "red shoe"), ("2", "rain")], 2).to_dict()
     assert {q.key: {d.key: d.prior for d in q.documents} for q in parsed.queries} == run
     document = parsed.queries[0].documents[0]
     assert (document.key, document.title, document.body) == ("s 1", "Red shoe", SHOES[0]["text"])
     assert (document.kind, document.fields) == ("card", {"price": 10})
-    assert parsed.notes == (
-        f"1 query ('3') left out: {index.path} has no documents of them.",
-    )  # fmt: skip
+    assert parsed.notes == (f"1 query ('3') left out: {index.path} has no documents of them.",)
 
 
 def test_an_index_without_queries_or_matches_is_refused(index: fp.Index) -> None:
@@ -83,8 +89,10 @@ def test_several_runs_are_pooled_and_recorded() -> None:
     parsed = of_runs(depth=3)
     assert keys(parsed) == {"q": ["a", "c", "b"], "p": ["a"]}
     assert [d.runs for d in parsed.queries[0].documents] == [
-        ("first", "second"), ("first", "second"), ("first",),
-    ]  # fmt: skip
+        ("first", "second"),
+        ("first", "second"),
+        ("first",),
+    ]
     assert parsed.queries[0].documents[0].prior == pytest.approx(1 / 61 + 1 / 63)
     assert parsed.notes == (
         "of 1 query in the pool of 2 runs, only 3 documents are imported (--pool depth).",
@@ -109,11 +117,18 @@ def test_missing_texts_are_counted() -> None:
 
 def test_pages_of_runs() -> None:
     same = b"q Q0 a 1 3 x\nq Q0 b 2 2 x\nr Q0 a 1 1 x\n"
-    parsed = read(Sources(
-        runs=(file("one.run", FIRST + b"r Q0 a 1 1 x\n"), file("two.run", SECOND + b"r Q0 a 1 1 x\n"),
-              file("three.run", same)),
-        collection=file("c.jsonl", jsonl(*TEXTS)), pages=True, depth=2,
-    ))  # fmt: skip
+    parsed = read(
+        Sources(
+            runs=(
+                file("one.run", FIRST + b"r Q0 a 1 1 x\n"),
+                file("two.run", SECOND + b"r Q0 a 1 1 x\n"),
+                file("three.run", same),
+            ),
+            collection=file("c.jsonl", jsonl(*TEXTS)),
+            pages=True,
+            depth=2,
+        )
+    )
     assert keys(parsed) == {"q": ["one", "two"]}
     page = parsed.queries[0].documents[1]
     assert (page.kind, page.title) == ("list", ""), "the name of a run would bias assessors"
@@ -182,9 +197,11 @@ def collections(folder: Path) -> dict[str, Path]:
     (folder / "c.jsonl.xz").write_bytes(lzma.compress(jsonl(*TEXTS)))
     table.write_csv(folder / "c.csv")
     table.write_parquet(folder / "c.parquet")
-    (folder / "c.trec").write_text("".join(
-        f"<DOC>\n<DOCNO>{r['id']}</DOCNO>\n<TEXT>{r['text']}</TEXT>\n</DOC>\n" for r in TEXTS
-    ))  # fmt: skip
+    (folder / "c.trec").write_text(
+        "".join(
+            f"<DOC>\n<DOCNO>{r['id']}</DOCNO>\n<TEXT>{r['text']}</TEXT>\n</DOC>\n" for r in TEXTS
+        )
+    )
     (folder / "c.all").write_text("".join(f".I {r['id']}\n.W\n{r['text']}\n" for r in TEXTS))
     return {path.name: path for path in folder.iterdir()}
 
@@ -234,11 +251,13 @@ def test_queries_have_the_ids_of_read_queries(
 
 def test_queries_can_be_numbered_or_lines() -> None:
     assert queries_of("q.qry", SMART, keys=["1", "2"], ordinal=True) == {
-        "1": ("red shoes", ""), "2": ("rain", ""),
-    }  # fmt: skip
+        "1": ("red shoes", ""),
+        "2": ("rain", ""),
+    }
     assert queries_of("q", b"red shoes\nrain\n", keys=["1", "2"], query_format="lines") == {
-        "1": ("red shoes", ""), "2": ("rain", ""),
-    }  # fmt: skip
+        "1": ("red shoes", ""),
+        "2": ("rain", ""),
+    }
     with pytest.raises(DataError, match=r"q: queries are rows .* TREC topics, SMART or NPL"):
         queries_of("q", b"red shoes\n", keys=["1"])
 
@@ -251,18 +270,22 @@ def test_files_of_classic_collections_are_read_as_by_other_commands(tmp_path: Pa
     for name in ("rlv-ass", "x.rel"):
         with pytest.warns(fp.FirstpageWarning, match="2 documents of 1 queries have the grade 1"):
             expected = fp.read_qrels(tmp_path / name).to_dict()
-        parsed = read(Sources(
-            runs=(file("a.run", run),), collection=file("doc-text", texts),
-            topics=file("topics.txt", topics),
-            qrels=file(name, (tmp_path / name).read_bytes()),
-        ))  # fmt: skip
+        parsed = read(
+            Sources(
+                runs=(file("a.run", run),),
+                collection=file("doc-text", texts),
+                topics=file("topics.txt", topics),
+                qrels=file(name, (tmp_path / name).read_bytes()),
+            )
+        )
         assert parsed.grades == expected == {"1": {"1": 1, "2": 1}}
         assert [d.body for d in parsed.queries[0].documents] == ["the caf\xe9", "rain"]
         assert parsed.queries[0].text == "caf\xe9"
         assert [note.partition(" such")[0] for note in parsed.notes] == [
-            "topics.txt:3: is not UTF-8;", "doc-text:2: is not UTF-8;",
+            "topics.txt:3: is not UTF-8;",
+            "doc-text:2: is not UTF-8;",
             parsed.notes[-1],
-        ]  # fmt: skip
+        ]
         assert parsed.notes[-1].startswith(f"{name}: read as")
 
 

@@ -43,8 +43,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def rows(count: int, per_query: int = 100, **columns: Any) -> bytes:
     return jsonl(
-        *({"query": f"n{i // per_query}", "document": f"d{i}", "text": "x", **columns} for i in range(count))
-    )  # fmt: skip
+        *(
+            {"query": f"n{i // per_query}", "document": f"d{i}", "text": "x", **columns}
+            for i in range(count)
+        )
+    )
 
 
 def read(**files: bytes) -> bundle.Bundle:
@@ -255,8 +258,11 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     env = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}"}
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "project")],
-        env=env, timeout=PATIENCE, capture_output=True, check=False,
-    )  # fmt: skip
+        env=env,
+        timeout=PATIENCE,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     left = counts(site.store)
     assert left["documents"] >= before["documents"] + BATCH_ROWS
@@ -272,8 +278,10 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     site.clock.pass_(days=20000)  # later than the killed process's last transaction
     remove_stale_imports(site.store)
     assert counts(site.store) == {
-        **before, "queries": before["queries"] + 2, "documents": before["documents"] + 200,
-    }  # fmt: skip
+        **before,
+        "queries": before["queries"] + 2,
+        "documents": before["documents"] + 200,
+    }
 
 
 @pytest.mark.slow
@@ -360,10 +368,12 @@ def test_practice_and_gold_questions_keep_their_order(db_site: Site) -> None:
     ):  # a key that a practice question might have
         imported = read(
             documents=jsonl({"query": query, "document": "d", "text": "x"}),
-            training=jsonl({**lesson, "explanation": f"t{2 * number}"},
-                           {**lesson, "explanation": f"t{2 * number + 1}"}),
+            training=jsonl(
+                {**lesson, "explanation": f"t{2 * number}"},
+                {**lesson, "explanation": f"t{2 * number + 1}"},
+            ),
             gold_questions=jsonl({**gold, "explanation": f"g{number}"}),
-        )  # fmt: skip
+        )
         texts.add(db_site.store, project, imported, lead(db_site))
     with db_site.store.read() as tx:
         for kind, expected in (("training", ["t0", "t1", "t2", "t3"]), ("gold", ["g0", "g1"])):

@@ -34,13 +34,15 @@ def schema(store: Store) -> dict[str, Any]:
                 **{
                     get: sorted(map(repr, getattr(seen, get)(table)))
                     for get in (
-                        "get_foreign_keys", "get_unique_constraints", "get_check_constraints",
+                        "get_foreign_keys",
+                        "get_unique_constraints",
+                        "get_check_constraints",
                         "get_indexes",
                     )
                 },
             }
             for table in seen.get_table_names()
-        }  # fmt: skip
+        }
 
 
 @pytest.mark.slow

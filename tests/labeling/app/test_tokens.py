@@ -70,9 +70,14 @@ def test_a_scope_is_no_role(site: Site) -> None:
 def test_tokens_cannot_touch_accounts(site: Site) -> None:
     client = program(site, token_for(site, "lena", "lead")[0])
     for method, path in (
-        ("GET", "/tokens"), ("POST", "/tokens"), ("DELETE", "/tokens/1"), ("POST", "/password"),
-        ("POST", "/logout"), ("POST", "/people/1/reset"), ("DELETE", "/people/1/data"),
-    ):  # fmt: skip
+        ("GET", "/tokens"),
+        ("POST", "/tokens"),
+        ("DELETE", "/tokens/1"),
+        ("POST", "/password"),
+        ("POST", "/logout"),
+        ("POST", "/people/1/reset"),
+        ("DELETE", "/people/1/data"),
+    ):
         reply = client.request(method, f"/api/v1{path}", json={})
         assert reply.status_code == 403, path
         assert "cannot" in reply.json()["detail"]
@@ -137,9 +142,10 @@ def test_cookies_still_need_the_csrf_token(site: Site) -> None:
     assert ada.post(f"/api/v1/tasks/{task}/answers", json=sent).status_code == 403
     secret, _ = token_for(site, "ada", "judge")
     with_both = ada.post(
-        f"/api/v1/tasks/{task}/answers", json=sent,
+        f"/api/v1/tasks/{task}/answers",
+        json=sent,
         headers={"Authorization": f"Bearer {secret}", "Origin": "https://evil.example"},
-    )  # fmt: skip
+    )
     assert with_both.status_code == 403, "not even with a token, from a page of another site"
 
 

@@ -99,10 +99,18 @@ def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receive
     assert signed == expected
     assert abs(time.time() - int(moment)) < PATIENCE
     sent = json.loads(body)
-    assert sent.items() >= {
-        "event": "query.finished", "project": "books", "query": "q0", "text": "query 0",
-        "tool": "pairs", "assessors": 2, "judgments": 2,
-    }.items()  # fmt: skip
+    assert (
+        sent.items()
+        >= {
+            "event": "query.finished",
+            "project": "books",
+            "query": "q0",
+            "text": "query 0",
+            "tool": "pairs",
+            "assessors": 2,
+            "judgments": 2,
+        }.items()
+    )
     assert headers["X-Firstpage-Delivery"] == sent["id"]
     assert messages(site)[0]["delivered"] is not None
     outcome = ben.get(f"/api/v1/tasks/{task}/judgments").json()["judgments"][0]["outcome"]

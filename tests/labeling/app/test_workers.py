@@ -63,9 +63,12 @@ def answer(client: httpx.Client, task: int, tally: Tally) -> None:
     state = client.get(f"/api/v1/tasks/{task}").json()
     question, key = state["question"], uuid4().hex
     body = {
-        "seq": state["seq"], "key": key, "outcome": 1, "left": question["left"]["key"],
+        "seq": state["seq"],
+        "key": key,
+        "outcome": 1,
+        "left": question["left"]["key"],
         "right": question["right"]["key"],
-    }  # fmt: skip
+    }
     reply = client.post(f"/api/v1/tasks/{task}/answers", json=body)
     assert reply.status_code == 200, reply.text
     tally.acknowledged.append((task, state["seq"], key))

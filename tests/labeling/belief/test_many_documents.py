@@ -70,20 +70,23 @@ def test_nothing_is_lost_while_few_documents_are_compared(
     some = np.array([30, 2, 7, 39, 0])
     np.testing.assert_allclose(
         sparse.marginal(some).covariance_of(np.arange(5), np.arange(5)),
-        dense.covariance[np.ix_(some, some)], atol=1e-12,
-    )  # fmt: skip
+        dense.covariance[np.ix_(some, some)],
+        atol=1e-12,
+    )
     good = np.setdiff1d(everything, [3, 35])
     assert next_pair(sparse, 5, good, everything) == next_pair(dense, 5, good, everything)
     for confidence in (0.01, 0.5, 0.99):
         assert is_confident(confidence, sparse, 5, good) == is_confident(confidence, dense, 5, good)
     np.testing.assert_allclose(
         rank_posterior(sparse, 5, good).membership,
-        rank_posterior(dense, 5, good).membership, atol=0.05,
-    )  # fmt: skip
+        rank_posterior(dense, 5, good).membership,
+        atol=0.05,
+    )
     np.testing.assert_allclose(
-        fit_many(prior(N, 1.2, scores), answers).mean, fit(dense_prior(scores), answers).mean,
+        fit_many(prior(N, 1.2, scores), answers).mean,
+        fit(dense_prior(scores), answers).mean,
         atol=1e-9,
-    )  # fmt: skip
+    )
 
 
 def test_documents_that_leave_keep_their_moments(few_joint: int) -> None:

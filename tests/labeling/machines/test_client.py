@@ -202,8 +202,11 @@ def test_a_key_that_is_repeated_is_masked_everywhere(stub: Stub, echo: str) -> N
         assert echo.lower() not in text.lower()
 
 
-@given(st.text(alphabet=st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=8),
-       st.text(), st.text())  # fmt: skip
+@given(
+    st.text(alphabet=st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=8),
+    st.text(),
+    st.text(),
+)
 def test_no_key_survives(key: str, before: str, after: str) -> None:
     mask = KeyMask(key)
     assert key not in mask(before + key + after)

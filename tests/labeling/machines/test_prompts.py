@@ -47,8 +47,12 @@ def test_texts_are_recovered_and_cannot_end_their_string(
     ]
     lines = text.splitlines()
     assert [re.split(r": ", line)[0] for line in lines] == [
-        "{", '"query"', '"document A"', '"document B"', "}",
-    ]  # fmt: skip
+        "{",
+        '"query"',
+        '"document A"',
+        '"document B"',
+        "}",
+    ]
     assert "<" not in text
 
 

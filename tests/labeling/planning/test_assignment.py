@@ -55,11 +55,14 @@ def leave(a: Assignment, assessor: str, done=(), begun=()) -> Assignment:
     remaining = tuple(name for name in a.assessors if name != assessor)
     return rebalance(
         replace(
-            a, assessors=remaining, departed=(*a.departed, assessor), abandoned=(*a.abandoned, *abandoned),
+            a,
+            assessors=remaining,
+            departed=(*a.departed, assessor),
+            abandoned=(*a.abandoned, *abandoned),
             tasks=tuple(t for t in a.tasks if t not in open_tasks),
         ),
         frozenset(done),
-    )  # fmt: skip
+    )
 
 
 def load_range(loads):
@@ -259,9 +262,12 @@ def histories(draw):
     people = draw(st.integers(len(tools) * replicates, 7))
     queries = draw(st.integers(max(1, -(-people // replicates)), 15))
     a = make_assignment(
-        names("q", queries), names("u", people), tools=tools, replicates=replicates,
+        names("q", queries),
+        names("u", people),
+        tools=tools,
+        replicates=replicates,
         seed=draw(st.integers(0, 3)),
-    )  # fmt: skip
+    )
     moves = draw(
         st.lists(st.tuples(st.booleans(), st.integers(0, 99), st.floats(0, 1)), max_size=6)
     )

@@ -43,8 +43,11 @@ def two_labelings(values):
 
 def row_weights(table, overall, without):
     """Return the row weights with which a table gives the two printed figures."""
-    ends = [table[0, 0] - without * (table[0, 0] + table[0, 2]), 0.0,
-            table[2, 2] - without * (table[2, 0] + table[2, 2])]  # fmt: skip
+    ends = [
+        table[0, 0] - without * (table[0, 0] + table[0, 2]),
+        0.0,
+        table[2, 2] - without * (table[2, 0] + table[2, 2]),
+    ]
     return np.linalg.solve([np.diag(table), ends, [1, 1, 1]], [overall, 0, 1])
 
 
@@ -208,8 +211,11 @@ RESULTS = {
 def test_overlaps_of_results():
     overlaps = result_overlaps(RESULTS, "pairs")
     assert [(o.query, o.first, o.second) for o in overlaps] == [
-        ("q", "u", "v"), ("q", "u", "w"), ("q", "v", "w"), ("r", "u", "w"),
-    ]  # fmt: skip
+        ("q", "u", "v"),
+        ("q", "u", "w"),
+        ("q", "v", "w"),
+        ("r", "u", "w"),
+    ]
     assert total(overlaps).total == 3 * 3 + 1
     assert total(overlaps).agreed == 2 + 3 + 2 + 0
     assert by_query(overlaps)["r"].overall == 0

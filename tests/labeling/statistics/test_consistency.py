@@ -178,8 +178,11 @@ def test_assessor_profiles_from_results():
     assert math.isnan(v.seconds)
     assert w.to_dict()["derived_orders"]["overall"] == 0
     assert w.to_dict()["shared_pairs"] == {
-        "pairs": 0, "overall": None, "without_ties": None, "kappa": None,
-    }  # fmt: skip
+        "pairs": 0,
+        "overall": None,
+        "without_ties": None,
+        "kappa": None,
+    }
     assert json.dumps([p.to_dict() for p in (u, v, w)], allow_nan=False)
 
 

@@ -79,9 +79,11 @@ def test_effort_of_no_and_one_judgment():
 
 def test_adjusted_times_are_left_out():
     rows = [
-        judgment(10, "q1"), judgment(20, "q1"), judgment(6, "q2"),
+        judgment(10, "q1"),
+        judgment(20, "q1"),
+        judgment(6, "q2"),
         judgment(86_400, "q2", adjusted=True, paused=7, away=7),
-    ]  # fmt: skip
+    ]
     effort = Effort.from_records(rows)
     assert (effort.judgments, effort.tasks, effort.adjusted) == (4, 2, 1)
     assert effort.seconds.mean == 12

@@ -28,12 +28,14 @@ from tests.labeling.statistics.simulated import simulated_results
 
 _ = math.nan
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, twelve units.
-KRIPPENDORFF = np.array([
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
-    [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
-]).T  # fmt: skip
+KRIPPENDORFF = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+        [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+    ]
+).T
 # Fleiss 1971, Table 1: thirty patients, six psychiatrists each, five diagnoses.
 FLEISS = [
     [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0],

@@ -129,9 +129,11 @@ def test_shared_pairs_come_before_derived_orders():
     """Two assessors with equal final orders gave opposite answers to their shared pair."""
     results = {("q", assessor, "pairs"): {"a": 2.0, "b": 1.0, "c": 0.0} for assessor in "uv"}
     rows = [
-        Record("q", "u", "pairs", "a", "b", 1), Record("q", "v", "pairs", "a", "b", -1),
-        Record("q", "u", "pairs", "a", "c", 1), Record("q", "v", "pairs", "b", "c", 1),
-    ]  # fmt: skip
+        Record("q", "u", "pairs", "a", "b", 1),
+        Record("q", "v", "pairs", "a", "b", -1),
+        Record("q", "u", "pairs", "a", "c", 1),
+        Record("q", "v", "pairs", "b", "c", 1),
+    ]
     result = study(rows, results, rounds=5)
     assert (result.shared["pairs"].overall, result.shared["pairs"].total) == (0, 1)
     assert (result.derived["pairs"].overall, result.derived["pairs"].total) == (1, 3)

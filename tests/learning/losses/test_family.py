@@ -345,9 +345,14 @@ def test_interpreted_kernels_match_the_compiled_ones(interpreted) -> None:
     target = PlackettLuce(3).target(truth)
     v, g = np.empty(len(truth)), np.empty(len(scores))
     listwise.plackett_luce.python(
-        scores, *target._kernel_inputs(0, len(truth)), target.upper, target.mass,
-        *target._workspace(0, len(truth)), v, g,
-    )  # fmt: skip
+        scores,
+        *target._kernel_inputs(0, len(truth)),
+        target.upper,
+        target.mass,
+        *target._workspace(0, len(truth)),
+        v,
+        g,
+    )
     expected = PlackettLuce(3).value_grad(scores, truth)
     assert v == pytest.approx(expected[0])
     assert g == pytest.approx(expected[1])

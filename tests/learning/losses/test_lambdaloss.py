@@ -137,9 +137,12 @@ def test_slices_rows_and_shifts(measure: str) -> None:
     sums = [grad[a:b].sum() for a, b in zip(truth.offsets[:-1], truth.offsets[1:], strict=True)]
     assert sums == pytest.approx([0.0] * len(sums), abs=1e-12)
     for extreme in (
-        np.sign(scores) * 1e4, np.linspace(-1e6, 1e6, len(scores)), scores * 0,
-        np.sign(scores) * 1e300, np.linspace(-1e300, 1e300, len(scores)),
-    ):  # fmt: skip
+        np.sign(scores) * 1e4,
+        np.linspace(-1e6, 1e6, len(scores)),
+        scores * 0,
+        np.sign(scores) * 1e300,
+        np.linspace(-1e300, 1e300, len(scores)),
+    ):
         assert all(np.isfinite(part).all() for part in loss.value_grad(extreme, truth))
         assert np.isfinite(loss.curvature(extreme, truth)).all()
 

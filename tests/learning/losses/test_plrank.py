@@ -201,9 +201,12 @@ def test_huge_scores_have_finite_values_and_gradients(measure) -> None:
     truth, scores = sample()
     loss = ExpectedMeasure(measure)
     for extreme in (
-        np.sign(scores) * 1e4, np.linspace(-1e6, 1e6, len(scores)), scores * 0,
-        np.sign(scores) * 1e300, np.linspace(-1e300, 1e300, len(scores)),
-    ):  # fmt: skip
+        np.sign(scores) * 1e4,
+        np.linspace(-1e6, 1e6, len(scores)),
+        scores * 0,
+        np.sign(scores) * 1e300,
+        np.linspace(-1e300, 1e300, len(scores)),
+    ):
         values, grad = loss.value_grad(extreme, truth)
         curvature = loss.curvature(extreme, truth)
         assert np.isfinite(values).all()

@@ -273,9 +273,13 @@ def test_document_weights_and_wrong_parameters_are_refused() -> None:
             loss.target(truth, np.array([1.0, 2.0, 1.0]))
         loss.target(truth, np.ones(3))
     for wrong in (
-        {"delta": "ERR"}, {"delta": "NDCG@0"}, {"scaling": "both"}, {"reference": "best"},
-        {"search": "grid"}, {"within": True},
-    ):  # fmt: skip
+        {"delta": "ERR"},
+        {"delta": "NDCG@0"},
+        {"scaling": "both"},
+        {"reference": "best"},
+        {"search": "grid"},
+        {"within": True},
+    ):
         with pytest.raises(DataError, match=r"must be|needs k"):
             StructuralHinge(**wrong)
     with pytest.raises(DataError, match="k is missing"):

@@ -318,10 +318,13 @@ def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -
 
 @pytest.mark.slow
 @given(
-    st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=14),
-             min_size=1, max_size=4),
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=14),
+        min_size=1,
+        max_size=4,
+    ),
     st.integers(1, 12),
-)  # fmt: skip
+)
 def test_partial_sorting_measures_as_full_sorting(lists, cutoff: int) -> None:
     scores = np.array([s for documents in lists for s, _ in documents], float)
     labels = np.array([y for documents in lists for _, y in documents], float)

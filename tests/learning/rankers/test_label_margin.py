@@ -23,11 +23,16 @@ def _mean_loss(ranker, data: fp.Dataset, scores: np.ndarray, **options) -> float
     """The mean loss per query by a plain reference."""
     values = [
         plain.pairwise(
-            scores[a:b], data.y[a:b], np.ones(b - a), lambda t: max(0.0, 1 - t),
-            k=ranker.k, label_margin=True, **options,
+            scores[a:b],
+            data.y[a:b],
+            np.ones(b - a),
+            lambda t: max(0.0, 1 - t),
+            k=ranker.k,
+            label_margin=True,
+            **options,
         )
         for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)
-    ]  # fmt: skip
+    ]
     return float(np.mean(values))
 
 
@@ -67,11 +72,16 @@ def test_rankboost_decreases_the_printed_loss(data: fp.Dataset, k: int | None) -
         scores = ranker.predict(data) / largest
         values = [
             plain.pairwise(
-                scores[a:b], data.y[a:b], np.ones(b - a), lambda t: np.exp(-t), k=k, average=True,
+                scores[a:b],
+                data.y[a:b],
+                np.ones(b - a),
+                lambda t: np.exp(-t),
+                k=k,
+                average=True,
                 label_margin=True,
             )
             for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)
-        ]  # fmt: skip
+        ]
         assert ranker.objective_ == pytest.approx(np.mean(values), rel=1e-9)
         return float(np.mean(values))
 

@@ -43,7 +43,7 @@ UNFITTED = [
     fp.TopMargin(reference="fixed", C=1e-9),
     fp.AdaRank(weak="stumps", rounds=9),
     fp.TopRank(k=5, depth=3, voters="RankNet + ListMLE", normalize="minmax"),
-]  # fmt: skip
+]
 
 
 def bits_of(value: Any) -> Any:

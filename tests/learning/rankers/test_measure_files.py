@@ -145,9 +145,11 @@ def test_adarank_maximizes_a_measure_file(here: Path, weak: str) -> None:
 @pytest.mark.slow
 def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
     tuned = fp.tune(
-        fp.TopSlack(measure="NDCG(steep.json)@2"), TRAIN, VALID,
+        fp.TopSlack(measure="NDCG(steep.json)@2"),
+        TRAIN,
+        VALID,
         {"delta": ["NDCG@3", "NDCG(steep.json)@3"]},
-    )  # fmt: skip
+    )
     assert tuned.measure == "NDCG(steep.json)@2"
     assert [t.parameters["delta"] for t in tuned.trials] == ["NDCG@3", "NDCG(steep.json)@3"]
     fp.write_folds(DATA, "letor", 3)
@@ -168,9 +170,14 @@ def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None
     assert (name, up) == ("NDCG(my usual.json)@10", True)
     matrix, history = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
     xgboost.train(
-        {"verbosity": 0}, matrix, 2, custom_metric=metric, evals=[(matrix, "all")],
-        evals_result=history, verbose_eval=False,
-    )  # fmt: skip
+        {"verbosity": 0},
+        matrix,
+        2,
+        custom_metric=metric,
+        evals=[(matrix, "all")],
+        evals_result=history,
+        verbose_eval=False,
+    )
     assert len(history["all"]["NDCG(my_usual.json)@10"]) == 2  # XGBoost separates fields by blanks
     assert 0.5 < history["all"]["NDCG(my_usual.json)@10"][0] <= value == pytest.approx(1.0)
 

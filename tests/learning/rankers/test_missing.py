@@ -96,16 +96,27 @@ def test_columns_and_categories_are_matched_by_name() -> None:
     color = np.where(np.isnan(own), np.nan, moved[np.nan_to_num(own).astype(int)])
     X = np.column_stack([probe.X[:, 3], color, probe.X[:, 1], probe.X[:, 2]])
     other = fp.Dataset(
-        X, probe.y, probe.offsets, probe.queries, None, ("age", "color", "price", "size"),
+        X,
+        probe.y,
+        probe.offsets,
+        probe.queries,
+        None,
+        ("age", "color", "price", "size"),
         categories={1: names},
-    )  # fmt: skip
+    )
     assert len(codes) == len(names)
     assert ranker.predict(other).tolist() == expected.tolist()
     X[:3, 1] = names.index("pink")
     pink = fp.Dataset(
-        X, probe.y, probe.offsets, probe.queries, None, other.feature_names, "new.csv",
+        X,
+        probe.y,
+        probe.offsets,
+        probe.queries,
+        None,
+        other.feature_names,
+        "new.csv",
         categories={1: names},
-    )  # fmt: skip
+    )
     missing = probe.X.copy()
     missing[:3, 0] = np.nan
     gone = fp.Dataset(
@@ -180,9 +191,14 @@ def test_impute_over_shards(tmp_path: Path) -> None:
 def test_shards_keep_categories(tmp_path: Path) -> None:
     train = data(queries=30)
     first = fp.Dataset(  # which has three of the categories, in another order
-        np.where(train.X == 3, np.nan, train.X)[:200], train.y[:200], train.offsets[:11],
-        train.queries[:10], None, NAMES, categories={0: COLORS[:3]},
-    )  # fmt: skip
+        np.where(train.X == 3, np.nan, train.X)[:200],
+        train.y[:200],
+        train.offsets[:11],
+        train.queries[:10],
+        None,
+        NAMES,
+        categories={0: COLORS[:3]},
+    )
     shards = fp.write_shards([first, train[10:]], tmp_path / "shards", rows=100)
     assert dict(shards.categories) == {0: COLORS}
     ranker = fp.ListNet(scorer=TREES).fit(train)
@@ -239,10 +255,15 @@ def test_bad_features_are_refused_in_one_line() -> None:
     with pytest.raises(fp.DataError, match="'price' holds categories, where numbers are expected"):
         ranker.predict(
             fp.Dataset(
-                np.zeros((2, 3)), np.zeros(2), np.array([0, 2]), train.queries[:1], None, NAMES[1:],
+                np.zeros((2, 3)),
+                np.zeros(2),
+                np.array([0, 2]),
+                train.queries[:1],
+                None,
+                NAMES[1:],
                 categories={0: ("a",)},
             )
-        )  # fmt: skip
+        )
 
 
 def test_bad_categories_are_refused() -> None:

@@ -25,9 +25,11 @@ STRUCTURAL = [
     for reference in REFERENCES
     for delta in ("NDCG", "P@5")
     for cls, options in (
-        (fp.TopMargin, {}), (fp.TopSlack, {}), (fp.TopSlack, {"search": "golden"}),
+        (fp.TopMargin, {}),
+        (fp.TopSlack, {}),
+        (fp.TopSlack, {"search": "golden"}),
     )
-]  # fmt: skip
+]
 
 
 def objective(ranker: Any, weights: Any = None) -> float:

@@ -69,9 +69,11 @@ def test_a_fit_is_that_of_the_same_loss(loss: Any, scorer: str) -> None:
 
 
 NETWORK = fp.LossRanker(
-    loss=f"{OWN}:LabelSquares(scale=2.0)", scorer="network(layers=(6,), dropout=0.1)",
-    solver="adam(rate=0.01, max_iter=5)", threads=1,
-)  # fmt: skip
+    loss=f"{OWN}:LabelSquares(scale=2.0)",
+    scorer="network(layers=(6,), dropout=0.1)",
+    solver="adam(rate=0.01, max_iter=5)",
+    threads=1,
+)
 
 
 @pytest.mark.torch

@@ -42,9 +42,11 @@ def test_queries_with_equal_labels_do_not_change_the_model(cls) -> None:
     assert cls().fit(more, labels, qid=qid).coef_ == pytest.approx(expected, rel=1e-4, abs=1e-5)
     data = fp.Dataset.from_arrays(X, Y, QID)
     empty = fp.Dataset(
-        data.X, data.y, np.insert(data.offsets, [0, 7, 30], data.offsets[[0, 7, 30]]),
+        data.X,
+        data.y,
+        np.insert(data.offsets, [0, 7, 30], data.offsets[[0, 7, 30]]),
         type(data.queries).from_values([str(i) for i in range(33)]),
-    )  # fmt: skip
+    )
     assert cls().fit(empty).coef_ == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 

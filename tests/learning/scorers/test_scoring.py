@@ -146,8 +146,9 @@ def test_only_the_components_of_its_kind_are_set() -> None:
     assert [kind for kind, s in scorings.items() if s.network is not None] == ["network"]
     libraries = {kind: s.library_model for kind, s in scorings.items() if s.library_model}
     assert {kind: model.library for kind, model in libraries.items()} == {
-        "lightgbm": "lightgbm", "xgboost": "xgboost",
-    }  # fmt: skip
+        "lightgbm": "lightgbm",
+        "xgboost": "xgboost",
+    }
     assert [k for k, s in scorings.items() if s.params is not None] == [
         "linear",
         "network",

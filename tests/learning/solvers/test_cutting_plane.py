@@ -48,9 +48,13 @@ def optimum(constraints: list[list[tuple[np.ndarray, float]]], C: float, weights
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solver = clarabel.DefaultSolver(
-        P, np.r_[np.zeros(FEATURES), cost], csc_matrix(rows), np.array(bounds),
-        [clarabel.NonnegativeConeT(len(bounds))], settings,
-    )  # fmt: skip
+        P,
+        np.r_[np.zeros(FEATURES), cost],
+        csc_matrix(rows),
+        np.array(bounds),
+        [clarabel.NonnegativeConeT(len(bounds))],
+        settings,
+    )
     return float(solver.solve().obj_val)
 
 

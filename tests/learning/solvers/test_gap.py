@@ -172,8 +172,9 @@ RANKERS = [
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("cls", "options"), RANKERS, ids=str)
 def test_the_gap_bounds_the_distance_to_the_minimum(cls, options, solver, monkeypatch) -> None:
-    for seed, (kind, C) in enumerate([("usual", 1.0), ("usual", 100.0), ("tied", 10.0),
-                                      ("noise", 100.0), ("large", 0.01)]):  # fmt: skip
+    for seed, (kind, C) in enumerate(
+        [("usual", 1.0), ("usual", 100.0), ("tied", 10.0), ("noise", 100.0), ("large", 0.01)]
+    ):
         check(lambda C=C: cls(C=C, solver=solver, **options), data(seed, kind), monkeypatch)
 
 
@@ -208,8 +209,9 @@ def test_the_gap_holds_if_a_search_misses_rankings(search, solver, monkeypatch) 
     for seed in range(12):
         ranker = check(
             lambda: fp.TopSlack(C=1e4, reference="mean", search=search, solver=solver),
-            data(seed, "noise" if seed % 2 else "usual"), monkeypatch,
-        )  # fmt: skip
+            data(seed, "noise" if seed % 2 else "usual"),
+            monkeypatch,
+        )
         if search == "chords":
             assert ranker.gap_ <= 1.1e-3
 
@@ -291,9 +293,8 @@ SMOOTH: list[tuple[str, PlainLoss]] = [
     ("ListMLE", plain.plackett_luce),
     ("ListMLE(k=2, average=true)", partial(plain.plackett_luce, k=2, average=True)),
     ("RankNet", partial(plain.pairwise, phi=plain.logistic)),
-    ("RankNet(k=2, average=true)",
-     partial(plain.pairwise, phi=plain.logistic, k=2, average=True)),
-]  # fmt: skip
+    ("RankNet(k=2, average=true)", partial(plain.pairwise, phi=plain.logistic, k=2, average=True)),
+]
 SMOOTH_SOLVERS = ["lbfgs", "lbfgs(max_iter=2)", "gd(max_iter=20)", "sgd(max_iter=2)"]
 
 

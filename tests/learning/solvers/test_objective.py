@@ -112,9 +112,12 @@ def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
 
     solved = LBFGS().minimize(build(loss, dataset, l2=0.01), np.zeros(7))
     independent = minimize(  # with gradients by differences
-        plain, solved.params + 0.1, method="BFGS", jac="3-point",
+        plain,
+        solved.params + 0.1,
+        method="BFGS",
+        jac="3-point",
         options={"gtol": 1e-7, "finite_diff_rel_step": 1e-5},
-    )  # fmt: skip
+    )
     assert independent.success
     assert solved.value == pytest.approx(independent.fun, rel=1e-6)
 

@@ -114,9 +114,13 @@ def test_trainer_of_sentence_transformers(tmp_path: Path) -> None:
         transformers = pytest.importorskip("transformers")
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
     config = transformers.BertConfig(
-        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, num_labels=1,
-    )  # fmt: skip
+        vocab_size=len(WORDS),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=1,
+    )
     torch.manual_seed(0)
     transformers.BertForSequenceClassification(config).save_pretrained(tmp_path)
     transformers.BertTokenizerFast(vocab=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
@@ -132,9 +136,15 @@ def test_trainer_of_sentence_transformers(tmp_path: Path) -> None:
         return float(measure.compute())
 
     arguments = library.CrossEncoderTrainingArguments(
-        output_dir=str(tmp_path / "out"), num_train_epochs=12, per_device_train_batch_size=4,
-        learning_rate=0.05, report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True,
-    )  # fmt: skip
+        output_dir=str(tmp_path / "out"),
+        num_train_epochs=12,
+        per_device_train_batch_size=4,
+        learning_rate=0.05,
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+        disable_tqdm=True,
+    )
     loss = fp.torch.CrossEncoderLoss(model, fp.torch.ListMLELoss(k=2))
     before = float(loss(TEXTS, LABELS))
     trainer = library.CrossEncoderTrainer(

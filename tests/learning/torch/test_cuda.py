@@ -39,10 +39,15 @@ def test_kernels_compile_for_a_gpu(name: str, top: bool) -> None:
     from firstpage.learning.gpu import label_batches
 
     kinds = dict.fromkeys("SGV", "*fp32") | {
-        "Y": "*i64", "M": "*u8", "OFFSETS": "*i64", "K": "*fp64",
+        "Y": "*i64",
+        "M": "*u8",
+        "OFFSETS": "*i64",
+        "K": "*fp64",
         "W": "*fp64" if name == "plackett_luce" else "*fp32",
-        "width": "i32", "k": "i32", "divisor": "i32",
-    }  # fmt: skip
+        "width": "i32",
+        "k": "i32",
+        "divisor": "i32",
+    }
     fixed = {
         "N": 128, "PAIRS": 4, "MASKED": True, "FLAT": False, "PARAMETER": 1.0, "AVERAGE": True,
         "CROSS": True, "TOP": top, "LOSS": getattr(label_batches, name),
@@ -116,14 +121,15 @@ def test_reductions_weights_and_types(case: str, reduction: str) -> None:
     weights = torch.tensor([1.0, 5.0, 0.0, 2.0])
     ends = torch.cat([torch.zeros(1, dtype=torch.int64), mask.sum(1).cumsum(0)])
     batches = [
-        (scores, labels, {}), (scores, labels, {"mask": mask}),
+        (scores, labels, {}),
+        (scores, labels, {"mask": mask}),
         (scores, labels > 1, {"mask": mask, "weights": weights}),
         (scores[mask], labels[mask], {"offsets": ends}),
         (scores[mask], labels[mask], {"offsets": ends, "weights": weights}),
         (scores[0], labels[0].to(torch.int32), {"offsets": torch.tensor([0, 4, 9])}),
         (scores.T, labels.T, {"mask": mask.T}),
         (scores.to(torch.bfloat16), labels.to(torch.bfloat16), {"mask": mask}),
-    ]  # fmt: skip
+    ]
     loss = module(case, reduction=reduction)
     for x, y, options in batches:
         on_cpu, on_gpu = x.clone().requires_grad_(), x.cuda().requires_grad_()

@@ -104,9 +104,12 @@ def test_mistakes() -> None:
 def value_of_two_processes(rank: int, folder: str) -> float:
     """Return the mean over the batches of two processes, of which this is one."""
     torch.distributed.init_process_group(
-        "gloo", timeout=timedelta(seconds=PATIENCE), init_method=f"file://{folder}/init",
-        rank=rank, world_size=2,
-    )  # fmt: skip
+        "gloo",
+        timeout=timedelta(seconds=PATIENCE),
+        init_method=f"file://{folder}/init",
+        rank=rank,
+        world_size=2,
+    )
     metric = fp.torch.RankingMeasure("NDCG@3")
     for seed in range(rank, 3, 2):
         metric.update(*batch(seed))

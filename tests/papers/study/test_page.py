@@ -35,8 +35,14 @@ def test_tables_have_x_values_as_rows_and_paper_values() -> None:
 
 
 def test_entry_without_plot_has_a_row_per_cell() -> None:
-    entry = PaperEntry("table1", "T", "S.", [Experiment(example_study.coin, {"bias": 0.1})], example_study.better,
-                  held_equal="x")  # fmt: skip
+    entry = PaperEntry(
+        "table1",
+        "T",
+        "S.",
+        [Experiment(example_study.coin, {"bias": 0.1})],
+        example_study.better,
+        held_equal="x",
+    )
     reproduction = run_entries(entry)
     (table,) = tables(reproduction.results[0])
     assert table.head == ["coin", "throws", "paper", "ours", "se"]
@@ -66,8 +72,9 @@ def test_every_format_has_what_was_held_equal() -> None:
         example_study.entry(Experiment(example_study.coin, {"bias": 0.1}), claims=two_claims)
     )
     assert [c["held_equal"] for c in reproduction.to_dict()["claims"]] == [
-        "the coin's <weight>.", "nothing <else>.",
-    ]  # fmt: skip
+        "the coin's <weight>.",
+        "nothing <else>.",
+    ]
     text = page.text([reproduction], "x")
     assert text.count("held equal: the coin's <weight>.") == 1
     assert text.count("held equal: nothing <else>.") == 1
@@ -100,9 +107,14 @@ def test_page_has_curves_errors_and_provenance() -> None:
 
 def test_groups_are_rows_with_error_bars() -> None:
     entry = PaperEntry(
-        "figure1", "T", "S.", [Experiment(example_study.coin, {"bias": 0.1})], example_study.better,
-        [("", Plot("coin", None, "heads"))], held_equal="x",
-    )  # fmt: skip
+        "figure1",
+        "T",
+        "S.",
+        [Experiment(example_study.coin, {"bias": 0.1})],
+        example_study.better,
+        [("", Plot("coin", None, "heads"))],
+        held_equal="x",
+    )
     assert page.html([run_entries(entry)], "x").count('<circle class="mark"') == 4
 
 
@@ -124,8 +136,16 @@ def test_layout_has_paper_values_below_ours() -> None:
     grid = ("", TableLayout("model", "measure", "All of it"))
     printed = [({"model": "ours", "measure": "N@1"}, 0.25)]
     experiments = [Experiment(example_study.query_values, {"fold": n}) for n in (1, 2)]
-    entry = PaperEntry("table1", "A table", "x", experiments, example_study.no_claims, paper_values=printed, layouts=[grid],
-                  held_equal="x")  # fmt: skip
+    entry = PaperEntry(
+        "table1",
+        "A table",
+        "x",
+        experiments,
+        example_study.no_claims,
+        paper_values=printed,
+        layouts=[grid],
+        held_equal="x",
+    )
     reproduction = run_entries(entry)
     (table,) = tables(reproduction.results[0])
     assert table.head == ["model", "N@1", "N@3"]
@@ -152,8 +172,15 @@ def test_several_papers_on_one_page() -> None:
 
 def test_strings_are_last_on_the_x_axis() -> None:
     plot = ("", Plot("model", "k", "heads", log_x=True))
-    entry = PaperEntry("figure1", "T", "S.", [Experiment(example_study.depths)], example_study.no_claims, [plot],
-                 held_equal="x")  # fmt: skip
+    entry = PaperEntry(
+        "figure1",
+        "T",
+        "S.",
+        [Experiment(example_study.depths)],
+        example_study.no_claims,
+        [plot],
+        held_equal="x",
+    )
     reproduction = run_entries(entry)
     (table,) = tables(reproduction.results[0])
     assert [row[0] for row in table.rows] == ["1", "10", "full"]

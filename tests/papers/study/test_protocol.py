@@ -53,9 +53,7 @@ def test_experiments_of_both_protocols_have_valid_parameters(study: str, entry: 
     assert not full.thinned
     assert full.datasets == entry.datasets
     for experiment in (*entry.experiments, *full.experiments):
-        folders = {
-            "folder": experiment.dataset, "optional_folder": experiment.optional_dataset
-        }  # fmt: skip
+        folders = {"folder": experiment.dataset, "optional_folder": experiment.optional_dataset}
         given = {key: value for key, value in folders.items() if value is not None}
         inspect.signature(experiment.function).bind(None, **experiment.params, **given)
 
@@ -99,8 +97,11 @@ def test_the_cost_is_estimated_by_the_first_run() -> None:
     assert run_study(schedule.study, [entry], plan).computed_runs == 3
     assert estimate_cost([schedule], 1) == "all 5 runs are cached."
     assert [format_duration(s) for s in (30, 600, 9000, 5 * 86400)] == [
-        "30 seconds", "10.0 minutes", "2.5 hours", "5.0 days",
-    ]  # fmt: skip
+        "30 seconds",
+        "10.0 minutes",
+        "2.5 hours",
+        "5.0 days",
+    ]
 
 
 def test_unknown_protocols_are_refused() -> None:

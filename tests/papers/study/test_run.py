@@ -35,9 +35,15 @@ def test_json_has_cells_and_claims() -> None:
     assert json.loads(json.dumps(record)) == record
     assert record["cells"][1].keys() >= {"entry", "coin", "throws", "paper", "ours", "se"}
     assert record["claims"] == [
-        {"entry": "figure1", "text": "ours is better", "verdict": "holds", "source": "paper",
-         "evidence": record["claims"][0]["evidence"], "held_equal": "the coin's <weight>."}
-    ]  # fmt: skip
+        {
+            "entry": "figure1",
+            "text": "ours is better",
+            "verdict": "holds",
+            "source": "paper",
+            "evidence": record["claims"][0]["evidence"],
+            "held_equal": "the coin's <weight>.",
+        }
+    ]
     assert record["versions"].keys() == {"python", "numpy", "scipy", "numba"}
 
 
@@ -118,17 +124,19 @@ def test_killed_worker_raises_an_error() -> None:
 
 def test_experiments_of_a_stream_share_random_numbers() -> None:
     shared = example_study.entry(
-        Experiment(example_study.coin, {"bias": 0.0}, "same"), Experiment(example_study.coin, {"bias": 1.0}, "same"),
+        Experiment(example_study.coin, {"bias": 0.0}, "same"),
+        Experiment(example_study.coin, {"bias": 1.0}, "same"),
         claims=example_study.no_claims,
-    )  # fmt: skip
+    )
     cells = run_study(example_study.study(shared), [shared], RunPlan(seeds=3)).results[0].cells
     values = cells.samples(coin="theirs", throws=1)
     assert len(values) == 6  # two experiments, three runs each
     assert values[:3].tolist() == values[3:].tolist()
     separate = example_study.entry(
-        Experiment(example_study.coin, {"bias": 0.0}, "one"), Experiment(example_study.coin, {"bias": 0.0}, "two"),
+        Experiment(example_study.coin, {"bias": 0.0}, "one"),
+        Experiment(example_study.coin, {"bias": 0.0}, "two"),
         claims=example_study.no_claims,
-    )  # fmt: skip
+    )
     values = (
         run_study(example_study.study(separate), [separate], RunPlan(seeds=3))
         .results[0]

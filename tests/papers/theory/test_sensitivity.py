@@ -190,8 +190,12 @@ def test_names_and_forms_of_losses() -> None:
     ]
     assert list(loss_forms(parse_loss("ListMLE(k=1)"), "x", 2)) == ["x"]
     assert set(fp.papers.order_sensitive("ListMLE", 3, 1, samples=1).to_dict()) == {
-        "loss", "n", "k", "holds", "clauses",
-    }  # fmt: skip
+        "loss",
+        "n",
+        "k",
+        "holds",
+        "clauses",
+    }
     assert len(CLAUSES) == 7
 
 

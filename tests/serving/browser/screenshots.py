@@ -78,9 +78,10 @@ def main() -> int:
         ):
             live = LivePage(application(*paths, feedback=feedback), browser)
             page = live.open(
-                "/?q=how+to+brew+green+tea", color_scheme=scheme,
+                "/?q=how+to+brew+green+tea",
+                color_scheme=scheme,
                 viewport={"width": 1000, "height": 640},
-            )  # fmt: skip
+            )
             for key in keys:
                 page.keyboard.press(key)
             path = IMAGES / f"serve-{shot}.png"

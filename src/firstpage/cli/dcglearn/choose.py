@@ -29,20 +29,31 @@ if TYPE_CHECKING:
 )
 @inputs.ranking_options
 @click.option(
-    "--strategy", default="simple-margin", show_default=True,
+    "--strategy",
+    default="simple-margin",
+    show_default=True,
     type=click.Choice(["simple-margin", "diverse", "committee", "random"]),
     help="Active-learning strategy that chooses the pairs.",
-)  # fmt: skip
+)
 @options.integer("--count", default=1, help="Number of pairs to choose.")
 @options.integer("--K", "depth", default=10, help="With --prefs: number of ranks that count.")
 @options.seed
 @options.as_json
 @options.output("jsonl", help="Write the pairs to be judged to this file (.jsonl).")
 def command(
-    pool: Path, measure: Path | None, prefs: Path | None, qrels: Path | None,
-    runs: tuple[Path, ...], grades: str | None, strategy: Any, count: int, depth: int, seed: int,
-    as_json: bool, output: Path | None,
-) -> None:  # fmt: skip
+    pool: Path,
+    measure: Path | None,
+    prefs: Path | None,
+    qrels: Path | None,
+    runs: tuple[Path, ...],
+    grades: str | None,
+    strategy: Any,
+    count: int,
+    depth: int,
+    seed: int,
+    as_json: bool,
+    output: Path | None,
+) -> None:
     """Choose the pairs of POOL that are most informative to judge.
 
     Give --measure, a measure file (simple-margin, random), or --prefs, the preferences so far
@@ -77,9 +88,13 @@ def command(
 
 
 def _learned(
-    measure: Path | None, prefs: Path | None, files: tuple[Any, ...], seed: int,
-    pairs: Preferences, depth: int,
-) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
+    measure: Path | None,
+    prefs: Path | None,
+    files: tuple[Any, ...],
+    seed: int,
+    pairs: Preferences,
+    depth: int,
+) -> tuple[Any, dict[str, Any] | None]:
     """Return the measure of a file, or the learner fitted to preferences with its advice."""
     if measure is not None:
         from firstpage.data.preferences import read_utility

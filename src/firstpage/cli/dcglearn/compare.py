@@ -24,13 +24,17 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_optio
 @ranking_options
 @duplicates_option
 @click.option(
-    "--baseline", metavar="NAME", show_default="every pair",
+    "--baseline",
+    metavar="NAME",
+    show_default="every pair",
     help="Compare all rankings with this one, by its run tag or file name.",
-)  # fmt: skip
+)
 @click.option(
-    "--vary", type=click.Choice(["gains", "discounts", "both", "weights"]), show_default="both",
+    "--vary",
+    type=click.Choice(["gains", "discounts", "both", "weights"]),
+    show_default="both",
     help="What may differ from the first MEASURE; weights: of each rank and grade.",
-)  # fmt: skip
+)
 @click.option(
     "--within", type=float, metavar="X", help="Also decide for all steps within this factor."
 )
@@ -38,9 +42,10 @@ from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_optio
     "--any-discounts", is_flag=True, help="Allow discounts that do not fall with the rank."
 )
 @options.integer(
-    "--max-boxes", default=100,
+    "--max-boxes",
+    default=100,
     help="Limit on boxes per proof for NDCG; more take longer and prove more.",
-)  # fmt: skip
+)
 @options.integer("--bins", default=10, help="Number of bins of score differences.")
 @options.convention
 @options.ties
@@ -97,9 +102,15 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
     first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(
-            ranked, first, settings["baseline"], settings["vary"],
-            settings["within"], not settings["any_discounts"], settings["max_boxes"], progress,
-        )  # fmt: skip
+            ranked,
+            first,
+            settings["baseline"],
+            settings["vary"],
+            settings["within"],
+            not settings["any_discounts"],
+            settings["max_boxes"],
+            progress,
+        )
     return coherence_of_rankings(ranked, first, second, settings["bins"]), verdicts
 
 

@@ -16,24 +16,33 @@ if TYPE_CHECKING:
 
 ranking_options = options.combine(
     click.option(
-        "--qrels", type=options.FILE,
+        "--qrels",
+        type=options.FILE,
         help="Judgments (TREC qrels or truth.jsonl), if `left` and `right` name documents or runs.",
     ),
     click.option(
-        "--run", "runs", multiple=True, type=options.FILE,
+        "--run",
+        "runs",
+        multiple=True,
+        type=options.FILE,
         help="Run, which preferences name by its file name without suffix; may be repeated.",
     ),
     click.option(
-        "--grades", metavar="G,G", show_default="those that occur",
+        "--grades",
+        metavar="G,G",
+        show_default="those that occur",
         help="All grades, the worst first, as in 0,1,2,3.",
     ),
-)  # fmt: skip
+)
 
 
 def read(
-    path: Path, qrels: Path | None, runs: tuple[Path, ...], grades: Sequence[int] | None,
+    path: Path,
+    qrels: Path | None,
+    runs: tuple[Path, ...],
+    grades: Sequence[int] | None,
     pool: bool = False,
-) -> Preferences:  # fmt: skip
+) -> Preferences:
     """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
     from firstpage.data.formats import read_run
     from firstpage.data.preferences import read_preferences

@@ -31,13 +31,21 @@ if TYPE_CHECKING:
     "--L", "levels", minimum=2, show_default="those that occur", help="Number of grades."
 )
 @click.option(
-    "--C", "cost", default="cv", show_default=True, metavar="X",
+    "--C",
+    "cost",
+    default="cv",
+    show_default=True,
+    metavar="X",
     help="Cost of violated preferences: a number, or cv (chosen by cross-validation).",
-)  # fmt: skip
+)
 @click.option(
-    "--C-tie", "tie_cost", type=float, metavar="X", show_default="equal to C",
+    "--C-tie",
+    "tie_cost",
+    type=float,
+    metavar="X",
+    show_default="equal to C",
     help="Cost of violated ties.",
-)  # fmt: skip
+)
 @click.option("--decreasing", is_flag=True, help="Discounts must not grow with the rank.")
 @click.option(
     "--nonnegative",
@@ -52,24 +60,36 @@ if TYPE_CHECKING:
     help='Margin of "much better"; that of "better" is 1.',
 )
 @click.option(
-    "--unjudged", type=click.Choice(["worst", "condense", "refuse"]), default="worst",
-    show_default=True, help="How documents without a grade count.",
-)  # fmt: skip
+    "--unjudged",
+    type=click.Choice(["worst", "condense", "refuse"]),
+    default="worst",
+    show_default=True,
+    help="How documents without a grade count.",
+)
 @click.option(
-    "--pooling", default=1.0, show_default=True, metavar="X",
+    "--pooling",
+    default=1.0,
+    show_default=True,
+    metavar="X",
     help="Strength (0 to 1) with which the measure of a segment is pulled to that of all.",
-)  # fmt: skip
+)
 @options.integer(
     "--rounds", default=200, minimum=0, help="Resamplings for confidence intervals; 0: none."
 )
 @options.integer(
-    "--test-rounds", "tests", default=99, minimum=0,
+    "--test-rounds",
+    "tests",
+    default=99,
+    minimum=0,
     help="Simulations of the test whether gains depend on the rank; 0: no test.",
-)  # fmt: skip
+)
 @click.option(
-    "--form", type=click.Choice(["gains", "weights"]), default="gains", show_default=True,
+    "--form",
+    type=click.Choice(["gains", "weights"]),
+    default="gains",
+    show_default=True,
     help="What DCG(FILE) computes: gains times discounts, or a weight per rank and grade.",
-)  # fmt: skip
+)
 @options.engine
 @options.seed
 @options.output("json", help="Write the measure to this file (.json).")
@@ -78,10 +98,19 @@ if TYPE_CHECKING:
 )
 @options.as_json
 def command(
-    prefs: Path, qrels: Path | None, runs: tuple[Path, ...], grades: str | None, rounds: int,
-    tests: int, form: Any, engine: str | None, output: Path | None, html: Path | None,
-    as_json: bool, **settings: Any,
-) -> None:  # fmt: skip
+    prefs: Path,
+    qrels: Path | None,
+    runs: tuple[Path, ...],
+    grades: str | None,
+    rounds: int,
+    tests: int,
+    form: Any,
+    engine: str | None,
+    output: Path | None,
+    html: Path | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
     """Learn a measure from preferences between rankings.
 
     PREFS has pairs of rankings, one of which is preferred: JSON lines, CSV, Parquet or .npz, or a
@@ -130,9 +159,13 @@ def _learner(settings: dict[str, Any], grades: Sequence[int] | None) -> DCGLearn
 
     names = ("decreasing", "nonnegative", "strong_margin", "unjudged", "pooling", "seed")
     return DCGLearn(
-        settings["depth"], settings["levels"], _parse_cost(settings["cost"]), settings["tie_cost"],
-        grades=grades, **{name: settings[name] for name in names},
-    )  # fmt: skip
+        settings["depth"],
+        settings["levels"],
+        _parse_cost(settings["cost"]),
+        settings["tie_cost"],
+        grades=grades,
+        **{name: settings[name] for name in names},
+    )
 
 
 def _parse_cost(text: str) -> Any:
@@ -179,9 +212,12 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     "simulate", "firstpage dcglearn simulate --data 2 --pairs 100 --noise 0.1 --runs 1"
 )
 @click.option(
-    "--data", type=click.Choice(["1", "2"]), default="1", show_default=True,
+    "--data",
+    type=click.Choice(["1", "2"]),
+    default="1",
+    show_default=True,
     help="1: the gain is the grade; 2: the gain is 2^grade - 1.",
-)  # fmt: skip
+)
 @options.integer("--pairs", default=800, help="Number of training pairs.")
 @click.option(
     "--noise", default=0.0, show_default=True, metavar="X", help="Fraction of reversed pairs."

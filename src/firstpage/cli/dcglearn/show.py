@@ -20,15 +20,22 @@ from firstpage.cli.help import documented_command
 @click.option("--segment", metavar="NAME", help="Show the measure of one segment of queries.")
 @click.option("--label-gain", is_flag=True, help="Print the gains as LightGBM's label_gain.")
 @click.option(
-    "--top", type=float, metavar="GAIN", show_default="2^best - 1",
+    "--top",
+    type=float,
+    metavar="GAIN",
+    show_default="2^best - 1",
     help="With --label-gain: gain of the best label.",
-)  # fmt: skip
+)
 @options.as_json
 @options.output("html", help="Write a page with charts to this file (.html).")
 def command(
-    measure: Path, segment: str | None, label_gain: bool, top: float | None, as_json: bool,
+    measure: Path,
+    segment: str | None,
+    label_gain: bool,
+    top: float | None,
+    as_json: bool,
     output: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Show the gains and discounts of a learned measure.
 
     MEASURE is a file that `firstpage dcglearn learn` wrote.

@@ -25,23 +25,36 @@ FORMATS = ("text", "json")
 @click.argument("project", required=False)
 @click.option("--name", metavar="SLUG", help="Project to analyze, if the store has several.")
 @click.option(
-    "--records", type=options.FILE,
+    "--records",
+    type=options.FILE,
     help="Judgments of your own (JSON lines) by people and machines, instead of PROJECT.",
-)  # fmt: skip
+)
 @click.option(
-    "--machine", "machines", multiple=True, metavar="LOGIN",
+    "--machine",
+    "machines",
+    multiple=True,
+    metavar="LOGIN",
     help="Assessor that is a machine; may be repeated. All programs of PROJECT if there is none.",
-)  # fmt: skip
+)
 @click.option(
-    "--margin", type=click.FloatRange(0, 1), default=0.05, show_default=True, metavar="NUMBER",
+    "--margin",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    metavar="NUMBER",
     help="How much less often than another person a trusted machine may agree with a person.",
-)  # fmt: skip
+)
 @options.as_json
 @options.output(*FORMATS, help="Write the report to this file.")
 def command(
-    project: str | None, name: str | None, records: Path | None, machines: tuple[str, ...],
-    margin: float, as_json: bool, output: Path | None,
-) -> None:  # fmt: skip
+    project: str | None,
+    name: str | None,
+    records: Path | None,
+    machines: tuple[str, ...],
+    margin: float,
+    as_json: bool,
+    output: Path | None,
+) -> None:
     """Compare the judgments of machines with those of people.
 
     PROJECT is a folder or a database URL.  The report says whether a machine can take the place of

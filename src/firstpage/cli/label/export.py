@@ -39,42 +39,66 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
 )
 @click.argument("project")
 @click.option(
-    "--content", "content", type=click.Choice(list(FORMATS)), default="truth", show_default=True,
-    metavar="NAME", help=f"Content of the file: {', '.join(FORMATS)}.",
-)  # fmt: skip
+    "--content",
+    "content",
+    type=click.Choice(list(FORMATS)),
+    default="truth",
+    show_default=True,
+    metavar="NAME",
+    help=f"Content of the file: {', '.join(FORMATS)}.",
+)
 @click.option(
-    "--format", "format_", type=click.Choice(ALL_FORMATS),
-    show_default="by the suffix of -o", help="Format of the file.",
-)  # fmt: skip
+    "--format",
+    "format_",
+    type=click.Choice(ALL_FORMATS),
+    show_default="by the suffix of -o",
+    help="Format of the file.",
+)
 @click.option("--name", metavar="SLUG", help="Project to export, if the store has several.")
 @click.option(
-    "--tool", type=click.Choice(["pairs", "grades", "lists"]), show_default="the first",
+    "--tool",
+    type=click.Choice(["pairs", "grades", "lists"]),
+    show_default="the first",
     help="With --content truth, data or quepid: tool that is exported, if there are two.",
-)  # fmt: skip
+)
 @click.option(
-    "--features", metavar="NAMES",
+    "--features",
+    metavar="NAMES",
     show_default="all, or short,values if these rank the labels as well",
     help="With --content data: features as in `firstpage features --set`.",
-)  # fmt: skip
+)
 @click.option(
-    "--index", type=options.FOLDER, show_default="that of the set-up",
+    "--index",
+    type=options.FOLDER,
+    show_default="that of the set-up",
     help="With --content data: index from which features are computed.",
-)  # fmt: skip
+)
 @click.option(
-    "--letor", type=options.FILE, show_default="that of the set-up",
+    "--letor",
+    type=options.FILE,
+    show_default="that of the set-up",
     help="With --content data: LETOR file with the features.",
-)  # fmt: skip
+)
 @click.option(
-    "--partial", is_flag=True,
+    "--partial",
+    is_flag=True,
     help="With --content truth or data: include unfinished queries, with the truth of the answers "
     "so far.",
-)  # fmt: skip
+)
 @options.output(*ALL_FORMATS, required=True, help="File to write; - is standard output.")
 @with_web
 def command(
-    project: str, content: str, format_: str | None, name: str | None, tool: str | None,
-    features: str | None, index: Path | None, letor: Path | None, partial: bool, output: Path,
-) -> None:  # fmt: skip
+    project: str,
+    content: str,
+    format_: str | None,
+    name: str | None,
+    tool: str | None,
+    features: str | None,
+    index: Path | None,
+    letor: Path | None,
+    partial: bool,
+    output: Path,
+) -> None:
     """Export the truth, data to train on, votes on pairs, the log or the report.
 
     PROJECT is a folder or a database URL.
@@ -123,9 +147,16 @@ def _write(
 
 
 def _write_data(
-    tx: Tx, project: Project, tool: str | None, features: str | None, index: Path | None,
-    letor: Path | None, output: Path, format_: str, partial: bool,
-) -> None:  # fmt: skip
+    tx: Tx,
+    project: Project,
+    tool: str | None,
+    features: str | None,
+    index: Path | None,
+    letor: Path | None,
+    output: Path,
+    format_: str,
+    partial: bool,
+) -> None:
     """Write features and labels together."""
     from firstpage.data.formats import write
     from firstpage.labeling.app.exports import dataset, feature_source

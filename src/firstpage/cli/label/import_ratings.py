@@ -17,9 +17,12 @@ from firstpage.cli.shared import note, open_store, with_web
 @click.argument("project")
 @click.argument("file", type=options.FILE)
 @click.option(
-    "--login", default="quepid", show_default=True, metavar="LOGIN",
+    "--login",
+    default="quepid",
+    show_default=True,
+    metavar="LOGIN",
     help="Assessor as whom the ratings are recorded; the account is created.",
-)  # fmt: skip
+)
 @click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
 @with_web
 def command(project: str, file: Path, login: str, name: str | None) -> None:

@@ -49,68 +49,92 @@ CONFLICT_NOTES = {
 @click.option("--endpoint", metavar="URL", help="OpenAI-compatible chat endpoint, up to /v1.")
 @click.option("--model", metavar="NAME", help="With --endpoint: name of the model.")
 @click.option(
-    "--prices", type=(float, float), default=(0.0, 0.0), show_default=True, metavar="IN OUT",
+    "--prices",
+    type=(float, float),
+    default=(0.0, 0.0),
+    show_default=True,
+    metavar="IN OUT",
     help="Prices per million input and output tokens.",
-)  # fmt: skip
+)
 @click.option(
-    "--conflicts", type=click.Choice(["tie", "skip", "first"]),
+    "--conflicts",
+    type=click.Choice(["tie", "skip", "first"]),
     show_default="tie; skip in a project without ties",
     help="With --endpoint: what is recorded if the answers to the two orders of a pair differ; "
     "first: the answer to the order asked first.",
-)  # fmt: skip
+)
 @options.integer(
-    "--max-chars", default=8_000,
+    "--max-chars",
+    default=8_000,
     help="With --endpoint: characters of a document that the model reads.",
-)  # fmt: skip
+)
 @click.option(
-    "--rubric", type=options.FILE,
+    "--rubric",
+    type=options.FILE,
     help="With --endpoint: text file with the meaning of each grade, one line per grade.",
-)  # fmt: skip
+)
 @click.option(
-    "--prompt", type=options.FILE,
+    "--prompt",
+    type=options.FILE,
     help="With --endpoint: text file that replaces the first paragraph of the prompt.",
-)  # fmt: skip
+)
 @options.integer(
-    "--examples", default=0, minimum=0,
+    "--examples",
+    default=0,
+    minimum=0,
     help="With --endpoint: number of questions of other queries, on which people agree, that the "
     "model reads with their answers.",
-)  # fmt: skip
+)
 @options.integer(
     "--concurrency", default=4, help="With --endpoint: number of queries judged at a time."
 )
 @click.option(
-    "--requests-per-minute", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    "--requests-per-minute",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
     help="With --endpoint: largest rate of requests.",
-)  # fmt: skip
+)
 @click.option(
-    "--tokens-per-minute", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    "--tokens-per-minute",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
     help="With --endpoint: largest rate of tokens.",
-)  # fmt: skip
+)
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
-    metavar="SECONDS", help="With --endpoint: time for a request with its whole reply.",
-)  # fmt: skip
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --endpoint: time for a request with its whole reply.",
+)
 @options.integer(
-    "--attempts", default=6,
+    "--attempts",
+    default=6,
     help="With --endpoint: attempts per request; the wait between them doubles, or is what the "
     "endpoint asks for.",
-)  # fmt: skip
+)
 @options.integer(
     "--max-answers", help="Stop after this number of questions, those of earlier runs included."
 )
 @click.option(
-    "--max-price", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    "--max-price",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
     help="With --prices: stop before more than this is spent, by earlier runs included.",
-)  # fmt: skip
+)
 @click.option(
-    "--max-minutes", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    "--max-minutes",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
     help="Stop after this time; questions under way are finished.",
-)  # fmt: skip
+)
 @click.option(
-    "--function", metavar="MODULE:NAME",
+    "--function",
+    metavar="MODULE:NAME",
     help="Function of (query, left, right); documents have key, body, title, fields and items. It "
     "returns left, right, tie, left bad, right bad, both bad, skip, or a grade.",
-)  # fmt: skip
+)
 @options.as_json
 @with_web
 def command(project: str, login: str, name: str | None, as_json: bool, **settings: Any) -> None:
@@ -150,9 +174,14 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
         concurrency = 1 if settings["endpoint"] is None else settings["concurrency"]
         with shared.progress_bar(login) as progress:
             report = judge(
-                store, chosen_project, person, assessor, progress, concurrency=concurrency,
+                store,
+                chosen_project,
+                person,
+                assessor,
+                progress,
+                concurrency=concurrency,
                 budget=_budget(settings),
-            )  # fmt: skip
+            )
     print(json.dumps(report.to_dict(), indent=2) if as_json else _summary(login, report))
     for text in _notes(report, settings["max_chars"]):
         note(text)
@@ -209,16 +238,23 @@ def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Asses
     ties = project.options.ties or "pairs" not in project.tools
     prompt: Path | None = settings["prompt"]
     return Chat(
-        settings["endpoint"], settings["model"], os.environ.get(API_KEY_VARIABLE, ""),
-        project.guidelines, settings["prices"], settings["max_chars"], settings["timeout"],
-        settings["attempts"], conflicts=_conflicts(settings, project, ties), ties=ties,
+        settings["endpoint"],
+        settings["model"],
+        os.environ.get(API_KEY_VARIABLE, ""),
+        project.guidelines,
+        settings["prices"],
+        settings["max_chars"],
+        settings["timeout"],
+        settings["attempts"],
+        conflicts=_conflicts(settings, project, ties),
+        ties=ties,
         rubric=rubric,
         instructions="" if prompt is None else _text_of(prompt),
         prompt_name="default" if prompt is None else prompt.name,
         examples=_examples(settings["examples"], project, store),
         max_examples=settings["examples"],
         limiter=RateLimiter(settings["requests_per_minute"], settings["tokens_per_minute"]),
-    )  # fmt: skip
+    )
 
 
 def _conflicts(settings: dict[str, Any], project: Project, ties: bool) -> Conflicts:

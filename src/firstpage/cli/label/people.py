@@ -24,16 +24,22 @@ if TYPE_CHECKING:
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
 @click.option(
-    "--assessor", "assessors", multiple=True, metavar="LOGIN",
+    "--assessor",
+    "assessors",
+    multiple=True,
+    metavar="LOGIN",
     help="Login of an assessor; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
     "--lead", "leads", multiple=True, metavar="LOGIN", help="Login of a lead; may be repeated."
 )
 @click.option(
-    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    "--url",
+    default="http://127.0.0.1:8210",
+    show_default=True,
+    metavar="URL",
     help="Address of the application in the printed links.",
-)  # fmt: skip
+)
 @with_web
 def add_command(
     project: str, name: str | None, assessors: tuple[str, ...], leads: tuple[str, ...], url: str
@@ -79,9 +85,12 @@ def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentP
 @click.argument("project")
 @click.argument("login")
 @click.option(
-    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    "--url",
+    default="http://127.0.0.1:8210",
+    show_default=True,
+    metavar="URL",
     help="Address of the application in the printed link.",
-)  # fmt: skip
+)
 @with_web
 def link_command(project: str, login: str, url: str) -> None:
     """Print a link by which a person sets a new password.

@@ -25,16 +25,21 @@ MAX_TEXT = 50  # characters of a query in the table
 @click.option("--name", metavar="SLUG", help="Project to list, if the store has several.")
 @click.option("--search", metavar="TEXT", help="Part of an id or text, in any case.")
 @click.option(
-    "--state", type=click.Choice(["open", "started", "done", "archived"]),
+    "--state",
+    type=click.Choice(["open", "started", "done", "archived"]),
     help="Only queries in this state.",
-)  # fmt: skip
+)
 @options.as_json
 @options.output("text", "json", help="Write to this file: .txt or .json.")
 @with_web
 def command(
-    project: str, name: str | None, search: str | None, state: str | None, as_json: bool,
+    project: str,
+    name: str | None,
+    search: str | None,
+    state: str | None,
+    as_json: bool,
     output: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """List the queries of a project.
 
     PROJECT is a folder or a database URL.  The confidence is the probability that the top k of the

@@ -27,25 +27,41 @@ EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to remove or change, if there are several.")
 @click.option(
-    "--query", "queries", multiple=True, metavar="ID",
-    show_default="the whole project", help="Query to remove; may be repeated.",
-)  # fmt: skip
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="ID",
+    show_default="the whole project",
+    help="Query to remove; may be repeated.",
+)
 @click.option(
-    "--document", "documents", multiple=True, metavar="ID",
+    "--document",
+    "documents",
+    multiple=True,
+    metavar="ID",
     help="With one --query that has no answer yet: document to remove; may be repeated.",
-)  # fmt: skip
+)
 @click.option("--restore", is_flag=True, help="Restore what is archived.")
 @click.option("--delete", is_flag=True, help="Delete for good, with all judgments.")
 @click.option(
-    "--export", "folder", type=outputs.OutputFile(), metavar="FOLDER",
+    "--export",
+    "folder",
+    type=outputs.OutputFile(),
+    metavar="FOLDER",
     help="First write the log, the truth and the pool of the project to this folder.",
-)  # fmt: skip
+)
 @click.option("--yes", is_flag=True, help="With --delete: confirm.")
 @with_web
 def command(
-    project: str, name: str | None, queries: tuple[str, ...], documents: tuple[str, ...],
-    restore: bool, delete: bool, folder: Path | None, yes: bool,
-) -> None:  # fmt: skip
+    project: str,
+    name: str | None,
+    queries: tuple[str, ...],
+    documents: tuple[str, ...],
+    restore: bool,
+    delete: bool,
+    folder: Path | None,
+    yes: bool,
+) -> None:
     """Archive, restore or delete a project, queries or documents.
 
     PROJECT is a folder or a database URL.  What is archived is hidden from assessors and left out
@@ -87,9 +103,13 @@ def _target(project: Project, queries: tuple[str, ...], documents: tuple[str, ..
 
 
 def _change(
-    store: Store, project: Project, action: str, queries: tuple[str, ...],
-    documents: tuple[str, ...], by: Person | None,
-) -> None:  # fmt: skip
+    store: Store,
+    project: Project,
+    action: str,
+    queries: tuple[str, ...],
+    documents: tuple[str, ...],
+    by: Person | None,
+) -> None:
     """Archive, restore or delete; what is deleted is archived first."""
     from firstpage.labeling.app.store import archive
 

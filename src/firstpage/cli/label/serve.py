@@ -24,33 +24,43 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
 )
 @click.argument("project")
 @click.option(
-    "--open", "single_user", is_flag=True,
+    "--open",
+    "single_user",
+    is_flag=True,
     help="Serve one person on this machine, without accounts.",
-)  # fmt: skip
+)
 @options.address(8210)
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
     help="Host name by which people reach the server; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--proxy", is_flag=True,
+    "--proxy",
+    is_flag=True,
     help="Behind a reverse proxy: trust its X-Forwarded-For and X-Forwarded-Proto.",
-)  # fmt: skip
+)
 @click.option(
-    "--auth-header", metavar="NAME",
+    "--auth-header",
+    metavar="NAME",
     help="Header in which a proxy names the person whom it has authenticated.",
-)  # fmt: skip
+)
 @click.option(
-    "--auth-from", multiple=True, metavar="NETWORK",
+    "--auth-from",
+    multiple=True,
+    metavar="NETWORK",
     help="Address or network of that proxy, such as 10.0.0.0/8; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
     "--auth-create", is_flag=True, help="Create accounts for new people whom that proxy names."
 )
 @click.option(
-    "--private-webhooks", is_flag=True,
+    "--private-webhooks",
+    is_flag=True,
     help="Let webhooks have addresses of this machine and of private networks.",
-)  # fmt: skip
+)
 @options.integer(
     "--workers",
     default=1,
@@ -61,16 +71,27 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
     "--max-unpacked", default=512, help="Limit on the size of an unpacked upload, in megabytes."
 )
 @options.integer(
-    "--max-connections", default=1000,
+    "--max-connections",
+    default=1000,
     help="Limit on open connections; a new one beyond it closes the longest idle one.",
-)  # fmt: skip
+)
 @with_web
 def command(
-    project: str, single_user: bool, host: str, port: int, hosts: tuple[str, ...], proxy: bool,
-    auth_header: str | None, auth_from: tuple[str, ...], auth_create: bool,
+    project: str,
+    single_user: bool,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    proxy: bool,
+    auth_header: str | None,
+    auth_from: tuple[str, ...],
+    auth_create: bool,
     private_webhooks: bool,
-    workers: int, max_upload: int, max_unpacked: int, max_connections: int,
-) -> None:  # fmt: skip
+    workers: int,
+    max_upload: int,
+    max_unpacked: int,
+    max_connections: int,
+) -> None:
     """Serve the labeling application.
 
     PROJECT is a folder, which is created if absent, or a database URL (postgresql://host/name).
@@ -92,11 +113,17 @@ def command(
     from firstpage.labeling.app import ServeSettings, serve
 
     settings = ServeSettings(
-        single_user=single_user, hosts=hosts, proxy=proxy, max_upload=max_upload << 20,
-        max_unpacked=max_unpacked << 20, max_connections=max_connections,
-        auth_header=auth_header, auth_from=auth_from, auth_create=auth_create,
+        single_user=single_user,
+        hosts=hosts,
+        proxy=proxy,
+        max_upload=max_upload << 20,
+        max_unpacked=max_unpacked << 20,
+        max_connections=max_connections,
+        auth_header=auth_header,
+        auth_from=auth_from,
+        auth_create=auth_create,
         private_webhooks=private_webhooks,
-    )  # fmt: skip
+    )
     from firstpage.labeling.app.store import holds_store
 
     if not holds_store(project):

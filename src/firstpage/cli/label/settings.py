@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
 OPTIONS = (
-    "ties", "bad", "replicates", "list_selection", "away_after", "training_pass", "verdict_weight",
-)  # fmt: skip
+    "ties",
+    "bad",
+    "replicates",
+    "list_selection",
+    "away_after",
+    "training_pass",
+    "verdict_weight",
+)
 OF_TOOL = {
     "strategy": "pairs", "refine": "pairs", "ties": "pairs", "probe_rate": "pairs",
     "list_selection": "lists", "grades": "grades", "aspects": "grades",
@@ -50,27 +56,34 @@ FIXED = {"tool": "tool", "setting": "k, strategy, seed, refine and rates"}
 @click.option("--repeat-rate", type=float, metavar="X", help="Rate of hidden repeats, 0 to 0.5.")
 @click.option("--gold-rate", type=float, metavar="X", help="Rate of gold questions, 0 to 0.5.")
 @click.option(
-    "--probe-rate", type=float, metavar="X",
+    "--probe-rate",
+    type=float,
+    metavar="X",
     help="Rate of questions whose answer is implied by others, 0 to 0.5.",
-)  # fmt: skip
+)
 @click.option(
-    "--verdict-weight", type=float, metavar="X",
+    "--verdict-weight",
+    type=float,
+    metavar="X",
     help="Number of answers that a verdict of a lead counts as, 0 to 1000.",
-)  # fmt: skip
+)
 @click.option("--ties/--no-ties", default=None, help="Offer a button for ties.")
 @click.option("--bad/--no-bad", default=None, help="Offer buttons for bad documents.")
 @click.option("--replicates", type=int, metavar="N", help="Assessors per query.")
 @click.option(
-    "--list-selection", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    "--list-selection",
+    type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
     help="Strategy that chooses the next pair of lists.",
-)  # fmt: skip
+)
 @click.option(
     "--away-after", type=int, metavar="SECONDS", help="Time without input until the page asks."
 )
 @click.option(
-    "--training-pass", type=float, metavar="X",
+    "--training-pass",
+    type=float,
+    metavar="X",
     help="Fraction of practice questions to answer correctly.",
-)  # fmt: skip
+)
 @scale_options
 @with_web
 def command(project: str, name: str | None, guidelines: Path | None, **chosen: Any) -> None:
@@ -132,11 +145,13 @@ def _text(project: Project) -> str:
 
     source = project.source or {}
     values: dict[str, Any] = {
-        "title": project.title, "state": project.state, "tool": " and ".join(project.tools),
+        "title": project.title,
+        "state": project.state,
+        "tool": " and ".join(project.tools),
         **asdict(project.setting),
         **{key: value for key, value in project.options.model_dump().items() if key != "tools"},
         **{kind: record["path"] for kind, record in source.items()},
-    }  # fmt: skip
+    }
     rows = [[key.replace("_", " "), _shown(value)] for key, value in values.items()]
     return Table([project.slug, ""], rows, left_aligned=2).text()
 

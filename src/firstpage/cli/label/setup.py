@@ -77,93 +77,137 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
 )
 @click.argument("project")
 @click.option(
-    "--name", default="labels", show_default=True, metavar="SLUG",
+    "--name",
+    default="labels",
+    show_default=True,
+    metavar="SLUG",
     help="Short name of the project.",
-)  # fmt: skip
+)
 @click.option(
-    "--title", default="", metavar="TEXT", show_default="the name",
+    "--title",
+    default="",
+    metavar="TEXT",
+    show_default="the name",
     help="Title that people see.",
-)  # fmt: skip
+)
 @click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
 @_source_options
 @click.option(
-    "--query-format", metavar="NAME", show_default="by the file",
+    "--query-format",
+    metavar="NAME",
+    show_default="by the file",
     help="Format of --queries: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
-)  # fmt: skip
+)
 @click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order.")
 @options.integer("--first", help="Take the first N queries only.")
 @click.option(
-    "--index", type=options.FOLDER,
+    "--index",
+    type=options.FOLDER,
     help="Index (`firstpage index`): its best documents by BM25 are judged; or the texts of --run "
     "and --letor. Export computes features from it.",
-)  # fmt: skip
+)
 @click.option(
-    "--run", "runs", multiple=True, type=options.FILE,
+    "--run",
+    "runs",
+    multiple=True,
+    type=options.FILE,
     help="TREC run, whose documents are judged, with texts of --index or --collection; may be "
     "repeated. With --tool lists, the first pages of the runs are compared.",
-)  # fmt: skip
+)
 @options.integer(
-    "--depth", show_default="50; 10 with --tool lists",
+    "--depth",
+    show_default="50; 10 with --tool lists",
     help="With --run or --index: documents per query; with --tool lists: documents per page.",
-)  # fmt: skip
+)
 @click.option(
-    "--pool", type=click.Choice(["depth", "rrf", "random", "stratified"]), default="depth",
+    "--pool",
+    type=click.Choice(["depth", "rrf", "random", "stratified"]),
+    default="depth",
     show_default=True,
     help="How --depth documents of all runs are chosen. depth: the first ranks of each run; rrf: "
     "the best by reciprocal rank fusion; random: a sample of all; stratified: as many of the best "
     "ranks 1-10, 11-20, 21-40 and so on.",
-)  # fmt: skip
+)
 @click.option("--images", type=options.FOLDER, help="Folder of the pictures that documents name.")
 @click.option(
-    "--tool", "tools", multiple=True, type=click.Choice(["pairs", "grades", "lists"]),
-    show_default="pairs", help="Judging tool; two of them make a study with both.",
-)  # fmt: skip
+    "--tool",
+    "tools",
+    multiple=True,
+    type=click.Choice(["pairs", "grades", "lists"]),
+    show_default="pairs",
+    help="Judging tool; two of them make a study with both.",
+)
 @options.integer("--k", default=10, help="Number of top ranks to order.")
 @click.option(
-    "--strategy", metavar="NAME", show_default="adaptive",
+    "--strategy",
+    metavar="NAME",
+    show_default="adaptive",
     help="Strategy that chooses the next pair (see `firstpage label simulate`).",
-)  # fmt: skip
+)
 @click.option(
-    "--refine", default=0, show_default=True, metavar="N",
+    "--refine",
+    default=0,
+    show_default=True,
+    metavar="N",
     help="Additional questions near the k-th rank.",
-)  # fmt: skip
+)
 @click.option(
     "--seed", default=0, show_default=True, metavar="N", help="Seed of everything random."
 )
 @click.option(
-    "--repeat-rate", default=0.0, show_default=True, metavar="X",
+    "--repeat-rate",
+    default=0.0,
+    show_default=True,
+    metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by a hidden repeat of an earlier "
     "question.",
-)  # fmt: skip
+)
 @click.option(
-    "--gold-rate", default=0.0, show_default=True, metavar="X",
+    "--gold-rate",
+    default=0.0,
+    show_default=True,
+    metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by one of --gold-questions.",
-)  # fmt: skip
+)
 @click.option(
-    "--probe-rate", default=0.0, show_default=True, metavar="X",
+    "--probe-rate",
+    default=0.0,
+    show_default=True,
+    metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by a pair whose order other answers "
     "imply, to measure whether it holds.",
-)  # fmt: skip
+)
 @click.option(
-    "--list-selection", type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
-    default="order", show_default=True,
+    "--list-selection",
+    type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    default="order",
+    show_default=True,
     help="With --tool lists: strategy that chooses the next pair of lists.",
-)  # fmt: skip
+)
 @click.option("--ties/--no-ties", default=False, show_default=True, help="Offer a button for ties.")
 @scale_options
 @click.option(
-    "--assessor", "assessors", multiple=True, metavar="LOGIN",
+    "--assessor",
+    "assessors",
+    multiple=True,
+    metavar="LOGIN",
     help="Login of an assessor; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--replicates", default=1, show_default=True, metavar="N",
+    "--replicates",
+    default=1,
+    show_default=True,
+    metavar="N",
     help="Number of assessors who judge each query.",
-)  # fmt: skip
+)
 @click.option("--lead", metavar="LOGIN", help="Login of the lead; prints a sign-in link.")
 @click.option(
-    "--url", default="http://127.0.0.1:8210", show_default=True, metavar="URL",
+    "--url",
+    default="http://127.0.0.1:8210",
+    show_default=True,
+    metavar="URL",
     help="Address of the application in the printed links.",
-)  # fmt: skip
+)
 @with_web
 def command(project: str, url: str, **settings: Any) -> None:
     """Create a labeling project from files.
@@ -189,10 +233,16 @@ def command(project: str, url: str, **settings: Any) -> None:
         ):
             lead = _lead(tx, settings["lead"])
             created = projects.create(
-                tx, settings["name"], settings["title"], tool=tools[0], guidelines=guidelines,
-                setting=_setting(settings), options=_project_options(settings),
-                source=_source_record(settings, sources), by=lead,
-            )  # fmt: skip
+                tx,
+                settings["name"],
+                settings["title"],
+                tool=tools[0],
+                guidelines=guidelines,
+                setting=_setting(settings),
+                options=_project_options(settings),
+                source=_source_record(settings, sources),
+                by=lead,
+            )
             imported = staged.publish(tx, created, lead)
             leads = [] if lead is None else [lead.login]
             links = add_people(tx, created, settings["assessors"], leads, lead)
@@ -367,11 +417,14 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
     pictures = from_folder(images) if images else Pictures()
     chosen = ("depth", "pool", "seed", "first", "query_format", "ordinal")
     return Sources(
-        **opened, runs=tuple(map(opened_file, settings["runs"])), pictures=pictures,
+        **opened,
+        runs=tuple(map(opened_file, settings["runs"])),
+        pictures=pictures,
         pages="lists" in settings["tools"] and bool(settings["runs"]),
-        grade_names=_grade_names(settings), outcomes=_outcomes(settings),
+        grade_names=_grade_names(settings),
+        outcomes=_outcomes(settings),
         **{name: settings[name] for name in chosen},
-    )  # fmt: skip
+    )
 
 
 def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
@@ -394,8 +447,9 @@ def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any]
     record: dict[str, Any] = {}
     if sources.index is not None:
         record["index"] = {
-            "path": str(sources.index.path.resolve()), "fingerprint": sources.index.fingerprint,
-        }  # fmt: skip
+            "path": str(sources.index.path.resolve()),
+            "fingerprint": sources.index.fingerprint,
+        }
     if settings["letor"] is not None:
         record["letor"] = {"path": str(settings["letor"].resolve())}
     return record or None
@@ -434,9 +488,12 @@ def first_lead(tx: Tx, project: Project) -> Person | None:
 
 
 def add_people(
-    tx: Tx, project: Project, assessors: Sequence[str], leads: Sequence[str] = (),
+    tx: Tx,
+    project: Project,
+    assessors: Sequence[str],
+    leads: Sequence[str] = (),
     by: Person | None = None,
-) -> list[tuple[str, str]]:  # fmt: skip
+) -> list[tuple[str, str]]:
     """Add people to a project; return (login, link to set a password) for those without one."""
     from firstpage.labeling.app.store import invitations, people, projects
 

@@ -28,53 +28,78 @@ BudgetResult = tuple[int | None, "Simulation"]
     "firstpage label simulate --votes votes.csv --k 3 --budget 20",
 )
 @click.option(
-    "--strategy", "strategies", multiple=True, metavar="NAME", show_default="adaptive",
+    "--strategy",
+    "strategies",
+    multiple=True,
+    metavar="NAME",
+    show_default="adaptive",
     help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
     "select-best or five-grade; may be repeated.",
-)  # fmt: skip
+)
 @options.integer("--n", default=50, help="Documents per query.")
 @options.integer("--k", default=10, help="Number of top ranks to find.")
 @options.integer(
-    "--runs", show_default=f"{DEFAULT_RUNS}; {DEFAULT_RUNS_PER_QUERY} per query with --votes",
+    "--runs",
+    show_default=f"{DEFAULT_RUNS}; {DEFAULT_RUNS_PER_QUERY} per query with --votes",
     help="Number of simulated runs.",
-)  # fmt: skip
+)
 @click.option(
     "--noise", default=0.0, show_default=True, metavar="P", help="Probability of a wrong answer."
 )
 @click.option(
-    "--ties", default=0.0, show_default=True, metavar="X",
+    "--ties",
+    default=0.0,
+    show_default=True,
+    metavar="X",
     help="Fraction of documents that are equally bad.",
-)  # fmt: skip
+)
 @options.integer("--grades", show_default="no ties", help="Number of levels of relevance.")
 @click.option(
-    "--prior-tau", type=float, metavar="TAU", show_default="no prior",
+    "--prior-tau",
+    type=float,
+    metavar="TAU",
+    show_default="no prior",
     help="Kendall's tau of a prior order with the truth.",
-)  # fmt: skip
+)
 @click.option(
     "--votes", type=options.FILE, help="Recorded votes of people (CSV), instead of random queries."
 )
 @click.option(
-    "--equal-votes", type=click.Choice(["tie", "random"]), default="tie", show_default=True,
+    "--equal-votes",
+    type=click.Choice(["tie", "random"]),
+    default="tie",
+    show_default=True,
     help="With --votes: the answer where a recorded vote is 'equal': a tie, or a random side.",
-)  # fmt: skip
+)
 @options.integer(
-    "--budget", "budgets", multiple=True, show_default="no limit",
+    "--budget",
+    "budgets",
+    multiple=True,
+    show_default="no limit",
     help="Limit on questions per query; may be repeated.",
-)  # fmt: skip
+)
 @options.integer(
-    "--refine", default=0, minimum=0,
+    "--refine",
+    default=0,
+    minimum=0,
     help="Additional questions near the k-th rank after the strategy.",
-)  # fmt: skip
+)
 @options.seed
 @options.as_json
 @click.option(
-    "--html", type=outputs.OutputFile("html"),
+    "--html",
+    type=outputs.OutputFile("html"),
     help="Write a page with a chart of quality over budget to this file.",
-)  # fmt: skip
+)
 def command(
-    strategies: tuple[str, ...], votes: Path | None, runs: int | None, budgets: tuple[int, ...],
-    as_json: bool, html: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    strategies: tuple[str, ...],
+    votes: Path | None,
+    runs: int | None,
+    budgets: tuple[int, ...],
+    as_json: bool,
+    html: Path | None,
+    **settings: Any,
+) -> None:
     """Simulate the cost and quality of labeling strategies.
 
     Shows how many questions each strategy asks, and how much of the true top it finds: on random
@@ -125,9 +150,13 @@ def _read_votes(path: Path | None) -> list[Votes] | None:
 
 
 def _simulate(
-    name: str, votes: list[Votes] | None, runs: int, budgets: list[Any], settings: dict[str, Any],
+    name: str,
+    votes: list[Votes] | None,
+    runs: int,
+    budgets: list[Any],
+    settings: dict[str, Any],
     progress: Progress | None,
-) -> list[Simulation]:  # fmt: skip
+) -> list[Simulation]:
     """Return a simulation of a strategy per budget."""
     from firstpage.labeling import Refined, SimulatedQueries, simulate, strategy
 
@@ -138,9 +167,17 @@ def _simulate(
         *(settings[key] for key in ("n", "noise", "ties", "grades", "prior_tau"))
     )
     return simulate(
-        simulated, settings["k"], queries=queries, votes=votes, runs=runs, budgets=budgets,
-        equal_votes=settings["equal_votes"], seed=settings["seed"], progress=progress, name=name,
-    )  # fmt: skip
+        simulated,
+        settings["k"],
+        queries=queries,
+        votes=votes,
+        runs=runs,
+        budgets=budgets,
+        equal_votes=settings["equal_votes"],
+        seed=settings["seed"],
+        progress=progress,
+        name=name,
+    )
 
 
 def _to_dict(results: list[BudgetResult]) -> dict[str, Any]:
@@ -159,13 +196,18 @@ def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
     rows = []
     for budget, simulation in results:
         values = simulation.to_dict()
-        rows.append([
-            simulation.strategy, "-" if budget is None else str(budget),
-            f"{values['mean_questions']:.1f}", f"{values['sd_questions']:.1f}",
-            f"{values['recall']:.3f}", f"{values['recall_se']:.3f}",
-            *(_decimals(values.get(key)) for key in (f"kNDCG@{k}", "kndcg_se")),
-            *(_decimals(values[key]) for key in PRIOR_KEYS if with_prior),
-        ])  # fmt: skip
+        rows.append(
+            [
+                simulation.strategy,
+                "-" if budget is None else str(budget),
+                f"{values['mean_questions']:.1f}",
+                f"{values['sd_questions']:.1f}",
+                f"{values['recall']:.3f}",
+                f"{values['recall_se']:.3f}",
+                *(_decimals(values.get(key)) for key in (f"kNDCG@{k}", "kndcg_se")),
+                *(_decimals(values[key]) for key in PRIOR_KEYS if with_prior),
+            ]
+        )
     runs = len(results[0][1].question_counts)
     kind = "random queries" if votes is None else f"runs over {len(votes)} queries with votes"
     meaning = f"{runs} {kind}; se: standard error of the mean"

@@ -34,9 +34,14 @@ BOOTSTRAP_ROUNDS = 2000
 @options.as_json
 @options.output(*outputs.PAGES, help="Write to this file: .txt, .json or .html.")
 def command(
-    project: str | None, name: str | None, records: Path | None, results: Path | None,
-    symmetrize: bool, as_json: bool, output: Path | None,
-) -> None:  # fmt: skip
+    project: str | None,
+    name: str | None,
+    records: Path | None,
+    results: Path | None,
+    symmetrize: bool,
+    as_json: bool,
+    output: Path | None,
+) -> None:
     """Report effort, agreement and consistency of assessors.
 
     PROJECT is a folder or a database URL.

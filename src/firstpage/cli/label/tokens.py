@@ -24,16 +24,23 @@ if TYPE_CHECKING:
 @click.option("--create", "name", metavar="NAME", help="Create a token of this name.")
 @click.option("--login", metavar="LOGIN", help="Person as whom the new token signs in.")
 @click.option(
-    "--scope", type=click.Choice(["read", "judge", "lead"]), default="read", show_default=True,
+    "--scope",
+    type=click.Choice(["read", "judge", "lead"]),
+    default="read",
+    show_default=True,
     help="What the new token may do.",
-)  # fmt: skip
+)
 @click.option("--days", type=float, metavar="N", help="Days until the new token expires.")
 @click.option("--revoke", type=int, metavar="ID", help="Revoke the token with this number.")
 @with_web
 def command(
-    project: str, name: str | None, login: str | None, scope: str, days: float | None,
+    project: str,
+    name: str | None,
+    login: str | None,
+    scope: str,
+    days: float | None,
     revoke: int | None,
-) -> None:  # fmt: skip
+) -> None:
     """List, create or revoke API tokens.
 
     PROJECT is a folder or a database URL.  A program sends its token as `Authorization: Bearer
@@ -74,9 +81,14 @@ def _text(rows: list[ApiToken]) -> str:
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [
         [
-            str(row.id), row.login, row.name, row.scope, row.created[:10],
-            (row.last_used or "never")[:10], (row.expires or "never")[:10],
+            str(row.id),
+            row.login,
+            row.name,
+            row.scope,
+            row.created[:10],
+            (row.last_used or "never")[:10],
+            (row.expires or "never")[:10],
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     return Table(head, cells, left_aligned=len(head)).text() if cells else "There are no tokens."

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 @click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
 @click.option("--url", metavar="URL", help="Address that gets a message per finished query.")
 @click.option(
-    "--private-webhooks", is_flag=True,
+    "--private-webhooks",
+    is_flag=True,
     help="With --url: allow an address of this machine or of a private network. The server must "
     "run with the same option.",
-)  # fmt: skip
+)
 @click.option("--remove", is_flag=True, help="Remove the webhook and its unsent messages.")
 @with_web
 def command(
@@ -76,10 +77,12 @@ def _text(tx: Tx, project: Project) -> str:
         return f"The project {project.slug!r} has no webhook."
     rows = [
         [
-            m["created"][:16], m["query"], str(m["attempts"]),
+            m["created"][:16],
+            m["query"],
+            str(m["attempts"]),
             "delivered" if m["delivered"] else m["error"] or "waiting",
         ]
         for m in webhooks.recent(tx, project.id)
-    ]  # fmt: skip
+    ]
     table = Table(["created", "query", "attempts", "state"], rows, left_aligned=4).text()
     return f"{hook.url}\n{table}" if rows else hook.url

@@ -217,9 +217,15 @@ class DaskRunner:
         # Scores to evaluate may be large and are sent once: Dask's warning does not apply.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._client.submit(
-                call, self._job, self._engine.cache_bytes, shard_calls, workers=[worker],
-                allow_other_workers=True, pure=False, key=f"firstpage-{uuid4().hex}",
-            )  # fmt: skip
+                call,
+                self._job,
+                self._engine.cache_bytes,
+                shard_calls,
+                workers=[worker],
+                allow_other_workers=True,
+                pure=False,
+                key=f"firstpage-{uuid4().hex}",
+            )
 
     def _wait(self, futures: list[Any]) -> bool:
         """Wait for all results; return False if all the workers of the tasks are gone.

@@ -82,10 +82,17 @@ def server_for(app: Any, limits: ConnectionLimits, grace: int) -> uvicorn.Server
 
     limits = replace(limits, connections=connection_capacity(limits.connections))
     config = uvicorn.Config(
-        app, http=limited_protocol(limits), backlog=BACKLOG, log_level="error", access_log=False,
-        proxy_headers=False, server_header=False, ws="none", timeout_keep_alive=int(limits.idle),
+        app,
+        http=limited_protocol(limits),
+        backlog=BACKLOG,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=int(limits.idle),
         timeout_graceful_shutdown=grace,
-    )  # fmt: skip
+    )
     server = uvicorn.Server(config)
     config.callback_notify, config.timeout_notify = lambda: end_late_connections(server), 0
     return server

@@ -26,9 +26,15 @@ IGNORED_UNITS = 1024.0  # by which sums that are equal in theory differ, since t
 
 @subroutine
 def find_or_insert(
-    data: Bytes, start: int, end: int, word: np.uint64, count: int, table: Words, size: int,
+    data: Bytes,
+    start: int,
+    end: int,
+    word: np.uint64,
+    count: int,
+    table: Words,
+    size: int,
     known: Ints,
-) -> int:  # fmt: skip
+) -> int:
     """Return the number of an identifier in its query; `count` if it is new.
 
     An entry of the table has the upper half of the hash, and the number plus 1; 0 is empty.
@@ -146,9 +152,14 @@ def base_points(
 
 @kernel
 def renumber(
-    order: Ints, bounds: Ints, offsets: Ints, first: Ints, workspace: Ints, numbers: Ints,
+    order: Ints,
+    bounds: Ints,
+    offsets: Ints,
+    first: Ints,
+    workspace: Ints,
+    numbers: Ints,
     ordered_first: Ints,
-) -> None:  # fmt: skip
+) -> None:
     """Number the documents of each query by their place in `order`, and order their rows.
 
     `workspace` has one number per document of the longest query.

@@ -303,8 +303,9 @@ def stump_dcg(
 
 
 @kernel
-def step_scores(X: Array, columns: Ints, firsts: Ints, thresholds: Floats, levels: Floats,
-                out: Floats) -> None:  # fmt: skip
+def step_scores(
+    X: Array, columns: Ints, firsts: Ints, thresholds: Floats, levels: Floats, out: Floats
+) -> None:
     """Write the sum over columns of a step function of the column.
 
     The function has level b where b thresholds are below the value.  A column has one level more
@@ -333,9 +334,15 @@ def feature_edges(columns: Array, low: Floats, values: Floats, out: Floats) -> N
 
 @kernel
 def forest_scores(
-    X: Array, feature: Ints, threshold: Floats, child: Ints, value: Array, roots: Ints,
-    depths: Ints, out: Array,
-) -> None:  # fmt: skip
+    X: Array,
+    feature: Ints,
+    threshold: Floats,
+    child: Ints,
+    value: Array,
+    roots: Ints,
+    depths: Ints,
+    out: Array,
+) -> None:
     """Add the leaf value of every tree to `out`, tree after tree.
 
     Node i sends x <= threshold[i] to child[2 i], other rows to child[2 i + 1].  A leaf is its own
@@ -366,9 +373,14 @@ def forest_scores(
 
 @subroutine
 def goes_right(
-    x: float, node: int, threshold: Floats, missing_right: Bytes, subset: Ints, starts: Ints,
+    x: float,
+    node: int,
+    threshold: Floats,
+    missing_right: Bytes,
+    subset: Ints,
+    starts: Ints,
     bits: Words,
-) -> int:  # fmt: skip
+) -> int:
     """Return 1 if a node sends x to its second child, else 0.
 
     NaN goes as `missing_right` says.  Node i with subset[i] = s >= 0 splits by categories: those
@@ -390,9 +402,19 @@ def goes_right(
 
 @kernel
 def forest_scores_missing(
-    X: Array, feature: Ints, threshold: Floats, child: Ints, value: Array, roots: Ints,
-    depths: Ints, missing_right: Bytes, subset: Ints, starts: Ints, bits: Words, out: Array,
-) -> None:  # fmt: skip
+    X: Array,
+    feature: Ints,
+    threshold: Floats,
+    child: Ints,
+    value: Array,
+    roots: Ints,
+    depths: Ints,
+    missing_right: Bytes,
+    subset: Ints,
+    starts: Ints,
+    bits: Words,
+    out: Array,
+) -> None:
     """Add the leaf value of every tree to `out`; features may be NaN or categories."""
     for t in range(len(roots)):
         for i in range(X.shape[0]):

@@ -67,9 +67,15 @@ def select_top(
                 least = kth_of_16(maxima, depth)
             else:
                 sort_down(
-                    maxima, maxima_bits, np.int64(0), groups, items, words, word_workspace,
+                    maxima,
+                    maxima_bits,
+                    np.int64(0),
+                    groups,
+                    items,
+                    words,
+                    word_workspace,
                     workspace,
-                )  # fmt: skip
+                )
                 least = maxima[items[depth - 1]]
             for i in range(lo, hi):
                 rows[at] = i

@@ -26,9 +26,16 @@ def document_start(ends: Ints, row: int) -> int:
 
 @compiled_kernel
 def collection_statistics(
-    tokens: Tokens, ends: Ints, rows: Ints, sign: int, field_mark: Ints, document_mark: Ints,
-    distinct: Ints, df: Ints, cf: Ints,
-) -> None:  # fmt: skip
+    tokens: Tokens,
+    ends: Ints,
+    rows: Ints,
+    sign: int,
+    field_mark: Ints,
+    document_mark: Ints,
+    distinct: Ints,
+    df: Ints,
+    cf: Ints,
+) -> None:
     """Add documents to the statistics of the collection, or remove them with a sign of -1.
 
     `distinct[i]` gets the number of distinct terms of each field of document `rows[i]`; the last
@@ -79,10 +86,21 @@ def count_matches(tokens: Tokens, ends: Ints, rows: Ints, slots: Array, tf: Arra
 
 @compiled_kernel
 def match_positions(
-    tokens: Tokens, ends: Ints, rows: Ints, slots: Array, query: Ints, first_place: Ints,
-    places: Ints, window: int, positions: Ints, matched: Ints, last: Ints, runs: Ints,
-    run_ends: Ints, out: Floats,
-) -> None:  # fmt: skip
+    tokens: Tokens,
+    ends: Ints,
+    rows: Ints,
+    slots: Array,
+    query: Ints,
+    first_place: Ints,
+    places: Ints,
+    window: int,
+    positions: Ints,
+    matched: Ints,
+    last: Ints,
+    runs: Ints,
+    run_ends: Ints,
+    out: Floats,
+) -> None:
     """Write how query terms are arranged in each field of the documents.
 
     `query` holds the slots of the query's terms in their order, with -1 where a phrase cannot
@@ -171,10 +189,22 @@ def shortest_passage(positions: Ints, matched: Ints, n: int, present: int, count
 
 @compiled_kernel
 def bm25_ndcg(
-    query_ends: Ints, match_ends: Ints, lengths: Floats, gains: Floats, tf: Floats,
-    term_weights: Floats, ideal: Floats, k1: float, b: float, weights: Floats, mean: float,
-    discounts: Floats, top_scores: Floats, top_gains: Floats, out: Floats,
-) -> None:  # fmt: skip
+    query_ends: Ints,
+    match_ends: Ints,
+    lengths: Floats,
+    gains: Floats,
+    tf: Floats,
+    term_weights: Floats,
+    ideal: Floats,
+    k1: float,
+    b: float,
+    weights: Floats,
+    mean: float,
+    discounts: Floats,
+    top_scores: Floats,
+    top_gains: Floats,
+    out: Floats,
+) -> None:
     """Write the NDCG of each query's documents, ranked by BM25 over weighted fields.
 
     The documents of query q end before `query_ends[q]`, and the matches of document d, a query term
@@ -218,9 +248,15 @@ def bm25_ndcg(
 
 @compiled_kernel
 def tfidf_rows(
-    tokens: Tokens, ends: Ints, rows: Ints, idf: Floats, counts: Ints, indptr: Ints, indices: Ints,
+    tokens: Tokens,
+    ends: Ints,
+    rows: Ints,
+    idf: Floats,
+    counts: Ints,
+    indptr: Ints,
+    indices: Ints,
     values: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the TF-IDF vectors of documents as the rows of a CSR matrix, with norm 1.
 
     The weight of a term is (1 + ln tf) idf.  Terms whose idf is 0 are left out.

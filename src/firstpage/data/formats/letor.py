@@ -129,9 +129,10 @@ def read_letor(
     warn_about(str(file), messages)
     if entry is not None:
         record = {
-            "warnings": [*reader.warnings, *messages], "feature_names": dataset.feature_names,
+            "warnings": [*reader.warnings, *messages],
+            "feature_names": dataset.feature_names,
             "zero_based": dataset.zero_based,
-        }  # fmt: skip
+        }
         stored_bytes = np.frombuffer(json.dumps(record).encode(), np.uint8)
         entry.save(dataset_to_arrays(dataset) | {"record": stored_bytes})
     return dataset
@@ -276,9 +277,16 @@ def dataset_from_arrays(
     if order is not None:
         warn(INTERLEAVED.format(source=source))
     return Dataset(
-        X, arrays["y"], arrays["offsets"], queries, ids, feature_names, source, order,
+        X,
+        arrays["y"],
+        arrays["offsets"],
+        queries,
+        ids,
+        feature_names,
+        source,
+        order,
         zero_based=zero_based,
-    )  # fmt: skip
+    )
 
 
 # --- score files: one score per line, in the order of the documents

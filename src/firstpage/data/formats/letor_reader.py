@@ -209,10 +209,23 @@ class LetorReader:
         state = self.state
         state[kernel.LINES] = 0
         code = kernel.parse_letor(
-            b.text, size, *powers(), self.cell, self.cell.view(np.float64),
-            b.labels, b.row_ends, b.indices, b.values,
-            b.query_rows, b.query_ends, b.query_names, b.id_ends, b.ids, b.fallbacks, state,
-        )  # fmt: skip
+            b.text,
+            size,
+            *powers(),
+            self.cell,
+            self.cell.view(np.float64),
+            b.labels,
+            b.row_ends,
+            b.indices,
+            b.values,
+            b.query_rows,
+            b.query_ends,
+            b.query_names,
+            b.id_ends,
+            b.ids,
+            b.fallbacks,
+            state,
+        )
         if code:
             self._fail(code, b.text, size)
         rows, values = int(state[kernel.ROWS]), int(state[kernel.VALUES])
@@ -312,10 +325,12 @@ class LetorReader:
         overflow = self.sink.add(b.row_ends[:rows], columns, b.values[:values], width)
         if overflow is not None:
             self._raise_value(
-                b, size, overflow,
+                b,
+                size,
+                overflow,
                 f"{b.values[overflow]} does not fit into float32; {FLOAT64_COMMAND}.",
                 advice=Advice("Read it with {}.", "dtype", "float64"),
-            )  # fmt: skip
+            )
 
     def _drop_names(self, b: _Buffers, size: int, value: int) -> None:
         """Ignore the names since a feature has none; an error if datasets with names were taken."""
@@ -404,9 +419,15 @@ class LetorReader:
         raise AssertionError("the row is in the chunk")
 
     def _raise_value(
-        self, b: _Buffers, size: int, value: int, message: str, last: bool = False,
-        error: type[DataError] = DataError, advice: Advice | None = None,
-    ) -> NoReturn:  # fmt: skip
+        self,
+        b: _Buffers,
+        size: int,
+        value: int,
+        message: str,
+        last: bool = False,
+        error: type[DataError] = DataError,
+        advice: Advice | None = None,
+    ) -> NoReturn:
         """Raise an error at the value-th feature of the chunk; `last`: at its last occurrence."""
         rows = int(self.state[kernel.ROWS])
         row = int(np.searchsorted(b.row_ends[:rows], value, side="right"))
@@ -460,6 +481,13 @@ class LetorReader:
             ids = None if ids is None else ids[order].compact()
         queries = Ids.from_values(self.queries)
         return Dataset(
-            X, y, offsets, queries, ids, self.names, str(self.path), order,
+            X,
+            y,
+            offsets,
+            queries,
+            ids,
+            self.names,
+            str(self.path),
+            order,
             zero_based=self.first == 0,
-        )  # fmt: skip
+        )

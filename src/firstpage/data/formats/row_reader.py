@@ -231,9 +231,10 @@ def _read_parquet(polars: Any, name: str, data: io.BytesIO, limits: ReadLimits) 
         len(scanned.collect_schema()),
     )
     for count, limit, unit in (
-        (height, limits.rows, "rows"), (width, limits.columns, "columns"),
+        (height, limits.rows, "rows"),
+        (width, limits.columns, "columns"),
         (height * width, limits.cells, "cells"),
-    ):  # fmt: skip
+    ):
         if count > limit:
             raise _limit_error(name, limit, unit)
     slices, size = [], 0

@@ -124,9 +124,14 @@ def read_table(
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
     data = from_frame(
-        frame, str(file), **columns, dtype=dtype, labeled=labeled, categorical=categorical,
+        frame,
+        str(file),
+        **columns,
+        dtype=dtype,
+        labeled=labeled,
+        categorical=categorical,
         position=position,
-    )  # fmt: skip
+    )
     if format == "parquet":
         metadata = pl.read_parquet_metadata(source)
         data = replace(data, recipe=_stored_recipe(metadata.get(RECIPE), file))

@@ -280,11 +280,25 @@ def _parse(cls: type[ColumnType], raw: bytes, source: str) -> ColumnType:
     state = np.zeros(5, np.int64)
     value_field = cls.fields.index(cls.value_name) + (cls is RankedLines)
     code = kernel.parse_trec(
-        text, len(text), value_field, int(cls is not Run),
-        *powers(), cell, cell.view(np.float64),
-        query, starts, ends, hashes, values, ranks, query_starts, query_ends, table, fallbacks,
+        text,
+        len(text),
+        value_field,
+        int(cls is not Run),
+        *powers(),
+        cell,
+        cell.view(np.float64),
+        query,
+        starts,
+        ends,
+        hashes,
+        values,
+        ranks,
+        query_starts,
+        query_ends,
+        table,
+        fallbacks,
         state,
-    )  # fmt: skip
+    )
     if code:
         raise _error(cls, source, original, text, code, state)
     rows, queries = int(state[kernel.ROWS]), int(state[kernel.QUERIES])

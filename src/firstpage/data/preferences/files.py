@@ -50,10 +50,13 @@ GradeLookup = Callable[[str, str, Any, int], GradeList]
 
 
 def read_preferences(
-    path: str | os.PathLike[str], *, qrels: Column | None = None,
-    runs: Mapping[str, Column] | None = None, grades: Sequence[int] | None = None,
+    path: str | os.PathLike[str],
+    *,
+    qrels: Column | None = None,
+    runs: Mapping[str, Column] | None = None,
+    grades: Sequence[int] | None = None,
     pool: bool = False,
-) -> Preferences:  # fmt: skip
+) -> Preferences:
     """Read pairs of rankings and the preferences between them.
 
     Parameters
@@ -105,11 +108,15 @@ def read_preferences(
     if not rows:
         raise DataError(f"{file}: contains no pairs.")
     return Preferences.from_grades(
-        [r.left for r in rows], [r.right for r in rows], [r.outcome for r in rows],
-        weight=[r.weight for r in rows], grades=grades, source=str(file),
+        [r.left for r in rows],
+        [r.right for r in rows],
+        [r.outcome for r in rows],
+        weight=[r.weight for r in rows],
+        grades=grades,
+        source=str(file),
         query=_query_names(rows),
         segment=[r.segment for r in rows] if any(r.segment for r in rows) else None,
-    )  # fmt: skip
+    )
 
 
 def _query_names(rows: Sequence[_PairRow]) -> list[str] | None:
@@ -229,9 +236,12 @@ def _rankings(run: Column) -> dict[str, list[str]]:
 
 
 def _documents(
-    where: str, query: str, side: Any, runs: Mapping[str, Mapping[str, list[str]]],
+    where: str,
+    query: str,
+    side: Any,
+    runs: Mapping[str, Mapping[str, list[str]]],
     judged: Collection[str],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return the documents of a side: those of the named run, or those listed."""
     if isinstance(side, str) and side in runs:
         if query not in runs[side]:
@@ -311,9 +321,13 @@ def _read_arrays(file: Path, grades: Sequence[int] | None, pool: bool) -> Prefer
     if grades is None and stored_grades is not None:
         grades = stored_grades.ravel().tolist()
     return Preferences.from_grades(
-        arrays["left"], arrays["right"], arrays["outcome"], grades=grades, source=str(file),
+        arrays["left"],
+        arrays["right"],
+        arrays["outcome"],
+        grades=grades,
+        source=str(file),
         **optional,
-    )  # fmt: skip
+    )
 
 
 def write_preferences(preferences: Preferences, path: str | os.PathLike[str]) -> None:
@@ -369,9 +383,10 @@ def _write_arrays(preferences: Preferences, file: Path) -> None:
     arrays: dict[str, Any] = {
         "left": _grade_matrix(preferences, preferences.left),
         "right": _grade_matrix(preferences, preferences.right),
-        "outcome": preferences.outcome, "weight": preferences.weight,
+        "outcome": preferences.outcome,
+        "weight": preferences.weight,
         "grades": np.array(preferences.grades),
-    }  # fmt: skip
+    }
     for name, ids in (("query", preferences.query), ("segment", preferences.segment)):
         if ids is not None:
             arrays[name] = np.array(list(ids))

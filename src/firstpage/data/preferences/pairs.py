@@ -104,10 +104,16 @@ class PreferencePairs:
 
     @classmethod
     def from_arrays(
-        cls, query: Iterable[object], preferred: Iterable[object], other: Iterable[object], *,
-        weight: Any = None, tied: Any = None, voter: Iterable[object] | None = None,
+        cls,
+        query: Iterable[object],
+        preferred: Iterable[object],
+        other: Iterable[object],
+        *,
+        weight: Any = None,
+        tied: Any = None,
+        voter: Iterable[object] | None = None,
         source: str = "the pairs",
-    ) -> PreferencePairs:  # fmt: skip
+    ) -> PreferencePairs:
         """Return the votes of columns with one entry per vote.
 
         Parameters
@@ -206,9 +212,13 @@ class PreferencePairs:
         rows = np.arange(len(self))[votes]
         voter = None if self.voter is None else self.voter[rows]
         return replace(
-            self, preferred=self.preferred[rows], other=self.other[rows], tied=self.tied[rows],
-            weight=self.weight[rows], voter=voter,
-        )  # fmt: skip
+            self,
+            preferred=self.preferred[rows],
+            other=self.other[rows],
+            tied=self.tied[rows],
+            weight=self.weight[rows],
+            voter=voter,
+        )
 
     def of_queries(self, *queries: Ids) -> PreferencePairs:
         """Return the votes on documents of some queries.
@@ -395,9 +405,13 @@ class RowPairs:
         starts = np.searchsorted(firsts, offsets).astype(np.int64)
         base = np.repeat(offsets[:-1], np.diff(starts))
         return cls(
-            starts, firsts - base, seconds - base, summed(~tied & (preferred == left)),
-            summed(~tied & (preferred == right)), summed(tied),
-        )  # fmt: skip
+            starts,
+            firsts - base,
+            seconds - base,
+            summed(~tied & (preferred == left)),
+            summed(~tied & (preferred == right)),
+            summed(tied),
+        )
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -438,9 +452,13 @@ class RowPairs:
         """
         rows = np.repeat(queries, self.per_query())
         return RowPairs(
-            offsets_from_lengths(self.per_query()[queries]), self.left[rows], self.right[rows],
-            self.left_weight[rows], self.right_weight[rows], self.tie_weight[rows],
-        )  # fmt: skip
+            offsets_from_lengths(self.per_query()[queries]),
+            self.left[rows],
+            self.right[rows],
+            self.left_weight[rows],
+            self.right_weight[rows],
+            self.tie_weight[rows],
+        )
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a model file records about the pairs.
@@ -452,9 +470,13 @@ class RowPairs:
             among them, and a digest.
         """
         columns = (
-            self.offsets, self.left, self.right, self.left_weight, self.right_weight,
+            self.offsets,
+            self.left,
+            self.right,
+            self.left_weight,
+            self.right_weight,
             self.tie_weight,
-        )  # fmt: skip
+        )
         ties = float(self.tie_weight.sum())
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(c).tobytes() for c in columns))
         return {

@@ -122,10 +122,14 @@ class Preferences:
         names = (None if ids is None else ids[indices] for ids in (self.query, self.segment))
         query, segment = names
         return replace(
-            self, left=self.left[indices], right=self.right[indices],
-            outcome=self.outcome[indices], weight=self.weight[indices], query=query,
+            self,
+            left=self.left[indices],
+            right=self.right[indices],
+            outcome=self.outcome[indices],
+            weight=self.weight[indices],
+            query=query,
             segment=segment,
-        )  # fmt: skip
+        )
 
     def __add__(self, other: Preferences) -> Preferences:
         """Return the pairs of both, those of `other` last."""
@@ -133,20 +137,29 @@ class Preferences:
         width = max(self.n_positions, other.n_positions)
         first, second = (_converted(p, grades, width) for p in (self, other))
         return Preferences(
-            grades, np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]),
+            grades,
+            np.concatenate([first[0], second[0]]),
+            np.concatenate([first[1], second[1]]),
             np.concatenate([self.outcome, other.outcome]),
             np.concatenate([self.weight, other.weight]),
             _concat_names(self, other, "query", "pair {}"),
             _concat_names(self, other, "segment", ""),
             self.source,
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_grades(
-        cls, left: Any, right: Any, outcome: Any = None, *, weight: Any = None, query: Any = None,
-        segment: Any = None, grades: Sequence[int] | None = None,
+        cls,
+        left: Any,
+        right: Any,
+        outcome: Any = None,
+        *,
+        weight: Any = None,
+        query: Any = None,
+        segment: Any = None,
+        grades: Sequence[int] | None = None,
         source: str = "the preferences",
-    ) -> Preferences:  # fmt: skip
+    ) -> Preferences:
         """Return the preferences of lists of grades.
 
         Parameters
@@ -197,10 +210,15 @@ class Preferences:
             )
         weights = np.ones(n) if weight is None else _numbers(weight, "weights", source)
         return cls(
-            all_grades, _levels(first, all_grades, source), _levels(second, all_grades, source),
-            outcomes.astype(np.int8), weights, None if query is None else Ids.from_values(query),
-            None if segment is None else Ids.from_values(segment), source,
-        )  # fmt: skip
+            all_grades,
+            _levels(first, all_grades, source),
+            _levels(second, all_grades, source),
+            outcomes.astype(np.int8),
+            weights,
+            None if query is None else Ids.from_values(query),
+            None if segment is None else Ids.from_values(segment),
+            source,
+        )
 
     def observed_grades(self) -> list[int]:
         """Return the grades that occur in some list.

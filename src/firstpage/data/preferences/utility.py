@@ -122,9 +122,12 @@ class Utility:
 
     @classmethod
     def from_gains(
-        cls, gains: Sequence[float] | Floats, discounts: Sequence[float] | Floats,
-        grades: Sequence[int] | None = None, **options: Any,
-    ) -> Utility:  # fmt: skip
+        cls,
+        gains: Sequence[float] | Floats,
+        discounts: Sequence[float] | Floats,
+        grades: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Utility:
         """Return the utility of gains and discounts, which are normalized.
 
         Parameters
@@ -300,11 +303,14 @@ class Utility:
 
     def _content(self) -> dict[str, Any]:
         return {
-            "grades": list(self.grades), "gains": self.gains.tolist(),
-            "discounts": self.discounts.tolist(), "weights": self.weights.tolist(),
-            "form": self.form, "about": dict(self.about),
+            "grades": list(self.grades),
+            "gains": self.gains.tolist(),
+            "discounts": self.discounts.tolist(),
+            "weights": self.weights.tolist(),
+            "form": self.form,
+            "about": dict(self.about),
             "segments": {name: segment._content() for name, segment in self.segments.items()},
-        }  # fmt: skip
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a measure file (JSON), atomically.
@@ -392,10 +398,14 @@ def read_utility(path: str | os.PathLike[str]) -> Utility:
 def _from_content(stored: Mapping[str, Any]) -> Utility:
     segments = {str(name): _from_content(segment) for name, segment in stored["segments"].items()}
     return Utility(
-        tuple(stored["grades"]), np.array(stored["weights"], np.float64),
-        np.array(stored["gains"], np.float64), np.array(stored["discounts"], np.float64),
-        stored["form"], dict(stored["about"]), segments,
-    )  # fmt: skip
+        tuple(stored["grades"]),
+        np.array(stored["weights"], np.float64),
+        np.array(stored["gains"], np.float64),
+        np.array(stored["discounts"], np.float64),
+        stored["form"],
+        dict(stored["about"]),
+        segments,
+    )
 
 
 OPTIONS = ("file", "form", "segment")

@@ -213,9 +213,11 @@ class Shards:
         arrays = {name: map_array(path / f"{name}.npy", n) for name, n in shard.sizes.items()}
         try:
             data = replace(
-                dataset_from_arrays(arrays, str(path)), feature_names=self.feature_names,
-                categories=self.categories, zero_based=self.zero_based,
-            )  # fmt: skip
+                dataset_from_arrays(arrays, str(path)),
+                feature_names=self.feature_names,
+                categories=self.categories,
+                zero_based=self.zero_based,
+            )
         except (ValueError, TypeError, IndexError):
             raise DataError(f"{path}: its arrays are inconsistent: {DAMAGED}") from None
         if (data.n_features, str(data.X.dtype)) != (self.n_features, self.dtype):
@@ -305,9 +307,11 @@ def _arrays(data: Dataset) -> list[Array]:
     features = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     ids = [data.queries] if data.docids is None else [data.queries, data.docids]
     return [
-        *features, data.y, data.offsets,
+        *features,
+        data.y,
+        data.offsets,
         *(array for column in ids for array in (column.data, column.starts, column.ends)),
-    ]  # fmt: skip
+    ]
 
 
 def read_shards(
@@ -412,11 +416,16 @@ def _read_table(folder: Path) -> Shards:
     names = stored["feature_names"]
     low, high = stored["labels"]
     return Shards(
-        folder, tuple(Shard(**entry) for entry in stored["shards"]), int(stored["features"]),
-        str(stored["dtype"]), bool(stored["sparse"]), None if names is None else tuple(names),
-        (float(low), float(high)), bool(stored.get("zero_based", False)),
+        folder,
+        tuple(Shard(**entry) for entry in stored["shards"]),
+        int(stored["features"]),
+        str(stored["dtype"]),
+        bool(stored["sparse"]),
+        None if names is None else tuple(names),
+        (float(low), float(high)),
+        bool(stored.get("zero_based", False)),
         categories={int(c): tuple(n) for c, n in stored.get("categories", {}).items()},
-    )  # fmt: skip
+    )
 
 
 # --- files used directly
@@ -462,9 +471,17 @@ def _scan_files(folder: Path, files: list[Path], zero_based: bool, labeled: bool
         widths[path.name] = data.n_features
     warn_about_widths(str(folder), widths)
     return Shards(
-        folder, tuple(shards), width, dtype, sparse, names, (low, high), zero_based,
-        merged_categories(blocks), labeled,
-    )  # fmt: skip
+        folder,
+        tuple(shards),
+        width,
+        dtype,
+        sparse,
+        names,
+        (low, high),
+        zero_based,
+        merged_categories(blocks),
+        labeled,
+    )
 
 
 def warn_about_widths(source: str, widths: dict[str, int]) -> None:

@@ -46,9 +46,12 @@ except ImportError:  # not on this system: drafts of killed processes remain
 
 
 def letor_blocks(
-    path: Path, rows: int, progress: Progress | None = None, sparse: bool | None = None,
+    path: Path,
+    rows: int,
+    progress: Progress | None = None,
+    sparse: bool | None = None,
     first: int | None = None,
-) -> Generator[Dataset, None, int]:  # fmt: skip
+) -> Generator[Dataset, None, int]:
     """Yield datasets of about `rows` rows; the last query of a block moves to the next.
 
     The first block, or the file before, decides whether features are sparse and whether they count

@@ -351,9 +351,14 @@ def aggregate(
     else:
         base = Run.from_dict(base) if isinstance(base, Mapping) else base
         ballots = Ballots.from_runs(
-            runs, base=base, depth=depth, same_depth=same_depth, missing=missing,
-            with_scores=parsed.needs_scores, weights=normalized,
-        )  # fmt: skip
+            runs,
+            base=base,
+            depth=depth,
+            same_depth=same_depth,
+            missing=missing,
+            with_scores=parsed.needs_scores,
+            weights=normalized,
+        )
         _warn_about_missing_queries(runs, ballots)
     name = name or type(parsed).__name__
     if not isinstance(parsed, Fusion):

@@ -185,11 +185,16 @@ class Ballots:
         heads, rows = truncate(ends, documents, depth, same_depth)
         positions = np.array([_positions(row[rows], heads) for row in table], np.int64)
         return cls(
-            positions.reshape(len(table), -1), heads, documents, ends, query_ids, ids,
+            positions.reshape(len(table), -1),
+            heads,
+            documents,
+            ends,
+            query_ids,
+            ids,
             tuple(names) or tuple(f"ranker {a}" for a in range(1, len(table) + 1)),
             scores=table.take(rows, axis=1),
             base_order=f"{FUSED_ORDER}, then of rows" if base_scores is None else "the base scores",
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_runs(
@@ -243,9 +248,17 @@ class Ballots:
         positions, scores = merged.tables(heads, with_scores)
         names = tuple(run.name or f"ranker {a}" for a, run in enumerate(runs, 1))
         return cls(
-            positions, heads, documents, merged.offsets, merged.queries, merged.docids, names,
-            missing, scores, _base_in_words(base, names),
-        )  # fmt: skip
+            positions,
+            heads,
+            documents,
+            merged.offsets,
+            merged.queries,
+            merged.docids,
+            names,
+            missing,
+            scores,
+            _base_in_words(base, names),
+        )
 
     @classmethod
     def from_lists(cls, lists: Sequence[Mapping[str, Sequence[str]]], **options: Any) -> Ballots:

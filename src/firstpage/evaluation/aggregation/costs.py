@@ -127,9 +127,14 @@ def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = 
     checked = _checked_order(order, ballots)
     costs = np.empty(len(ballots))
     order_costs(
-        ballots.positions, normalized, ballots.offsets, ballots.vote_limit, checked,
-        pair_table(ballots), costs,
-    )  # fmt: skip
+        ballots.positions,
+        normalized,
+        ballots.offsets,
+        ballots.vote_limit,
+        checked,
+        pair_table(ballots),
+        costs,
+    )
     return np.maximum(costs, 0.0)
 
 
@@ -173,9 +178,16 @@ def bounds_and_ties(ballots: Ballots, weights: Floats, cycles: bool = True) -> t
     """Return a lower bound on the cost of each query, and its number of pairs with tied votes."""
     bounds, ties = np.empty(len(ballots)), np.empty(len(ballots), np.int64)
     cost_bounds(
-        ballots.positions, weights, ballots.offsets, ballots.vote_limit, int(cycles),
-        pair_table(ballots), *bit_rows(ballots), bounds, ties,
-    )  # fmt: skip
+        ballots.positions,
+        weights,
+        ballots.offsets,
+        ballots.vote_limit,
+        int(cycles),
+        pair_table(ballots),
+        *bit_rows(ballots),
+        bounds,
+        ties,
+    )
     return np.maximum(bounds, 0.0), ties
 
 

@@ -169,7 +169,16 @@ def _partial_quick_sorted(
     """Sort by votes that are weighted by rank in lists that lack some candidates."""
     order = np.empty(ballots.positions.shape[1], np.int64)
     partial_quick_sort(
-        ballots.positions, weights, ballots.offsets, complete, discounts, 1.0 / ballots.n_rankers,
-        top, depth, workspace(ballots, 2), workspace(ballots), order,
-    )  # fmt: skip
+        ballots.positions,
+        weights,
+        ballots.offsets,
+        complete,
+        discounts,
+        1.0 / ballots.n_rankers,
+        top,
+        depth,
+        workspace(ballots, 2),
+        workspace(ballots),
+        order,
+    )
     return order

@@ -82,9 +82,18 @@ def merge_runs(runs: Sequence[Run], base: BaseOrder, weights: Iterable[float] | 
     table = np.empty(1 << max(4, (2 * most - 1).bit_length()), np.uint64)
     workspace = np.empty(3 * most, np.int64)
     row = merge_ids(
-        ids.data, ids.starts, ids.ends, ids.hashes, bounds, order, table, workspace, numbers, first,
+        ids.data,
+        ids.starts,
+        ids.ends,
+        ids.hashes,
+        bounds,
+        order,
+        table,
+        workspace,
+        numbers,
+        first,
         offsets,
-    )  # fmt: skip
+    )
     if row >= 0:
         raise _duplicate_error(columns, ids, row)
     points = np.empty(offsets[-1])
@@ -140,9 +149,11 @@ def _concatenate(ids: Sequence[Ids]) -> Ids:
         np.add(part.starts, shifts[number], out=starts[here])
         np.add(part.ends, shifts[number], out=ends[here])
     return Ids(
-        np.concatenate([part.data for part in ids]), starts, ends,
+        np.concatenate([part.data for part in ids]),
+        starts,
+        ends,
         np.concatenate([part.hashes for part in ids]),
-    )  # fmt: skip
+    )
 
 
 def _ranked_rows(columns: Sequence[Column]) -> tuple[Ints, Floats]:

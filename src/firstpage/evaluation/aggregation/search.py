@@ -70,11 +70,18 @@ class KwikSort(Method):
         order = np.empty(ballots.positions.shape[1], np.int64)
         salt = np.uint64(int(self.seed) * int(STEP) % 2**64)
         kwik_sort(
-            ballots.positions, weights, ballots.offsets, ballots.vote_limit,
-            ballots.queries.hashes ^ salt, int(self.repeats),
-            pair_table(ballots), workspace(ballots), workspace(ballots), workspace(ballots, 2),
+            ballots.positions,
+            weights,
+            ballots.offsets,
+            ballots.vote_limit,
+            ballots.queries.hashes ^ salt,
+            int(self.repeats),
+            pair_table(ballots),
+            workspace(ballots),
+            workspace(ballots),
+            workspace(ballots, 2),
             order,
-        )  # fmt: skip
+        )
         return order
 
 
@@ -157,10 +164,16 @@ class BestInsertion(Method):
         others = [m.order(ballots, weights) for m in (Borda(), Kemeny())]
         order = np.empty(ballots.positions.shape[1], np.int64)
         best_insertion(
-            ballots.positions, weights, ballots.offsets, ballots.vote_limit,
+            ballots.positions,
+            weights,
+            ballots.offsets,
+            ballots.vote_limit,
             np.array([*others, *rankers], np.int64),
-            pair_table(ballots), workspace(ballots), workspace(ballots), order,
-        )  # fmt: skip
+            pair_table(ballots),
+            workspace(ballots),
+            workspace(ballots),
+            order,
+        )
         return order
 
 
@@ -222,9 +235,18 @@ class ExactKemeny(Method):
         low, high = np.empty(MAX_COMPONENT << 11), np.empty(MAX_COMPONENT << 11)
         subsets = np.empty(1 << min(int(self.limit), int(members.max(initial=1))))
         order_components(
-            *votes, first, int(self.limit), pair_table(ballots), pair_table(ballots),
-            low, high, subsets, workspace(ballots), workspace(ballots), order,
-        )  # fmt: skip
+            *votes,
+            first,
+            int(self.limit),
+            pair_table(ballots),
+            pair_table(ballots),
+            low,
+            high,
+            subsets,
+            workspace(ballots),
+            workspace(ballots),
+            order,
+        )
         return order
 
     def _initial_ranks(self, ballots: Ballots, weights: Floats, members: Ints) -> Ints:

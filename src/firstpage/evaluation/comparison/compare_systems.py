@@ -162,18 +162,33 @@ def compare(
     requested = as_list(measures)
     truth = read_truth(truth, measures_by_text(requested).values())
     resolved = resolve_convention(
-        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
-        depth=depth, seed=seed, condensed=condensed,
-    )  # fmt: skip
+        convention,
+        ties=ties,
+        rel=rel,
+        queries=queries,
+        without_relevant=without_relevant,
+        depth=depth,
+        seed=seed,
+        condensed=condensed,
+    )
     by_query = weights_by_query(weights, query_table)
     segments = None if by is None else named_segments(by, query_table)
     evaluations = tuple(
         evaluate(
-            system, truth, qid=qid, docid=docid, measures=requested, convention=resolved, k=k,
-            ci=ci, name=name, weights=by_query, bounds=bounds,
+            system,
+            truth,
+            qid=qid,
+            docid=docid,
+            measures=requested,
+            convention=resolved,
+            k=k,
+            ci=ci,
+            name=name,
+            weights=by_query,
+            bounds=bounds,
         )
         for name, system in named.items()
-    )  # fmt: skip
+    )
     if rounds < 1:
         raise MeasureError(f"rounds must be at least 1; got {rounds}.")
     warn_of_differences(evaluations[0].measures)

@@ -336,12 +336,20 @@ class Comparison(Tabular):
             losses = int((sign * d < -TIE_TOLERANCE).sum())
             differences.append(
                 Difference(
-                    text, self.systems[a], self.systems[b], mean_of(d, weights),
-                    *difference_interval(d, self.seed, weights), float(p[row]),
-                    float(adjusted[row]), float(tukey[a, b]), effect_size(d, weights),
-                    wins, len(d) - wins - losses, losses,
+                    text,
+                    self.systems[a],
+                    self.systems[b],
+                    mean_of(d, weights),
+                    *difference_interval(d, self.seed, weights),
+                    float(p[row]),
+                    float(adjusted[row]),
+                    float(tukey[a, b]),
+                    effect_size(d, weights),
+                    wins,
+                    len(d) - wins - losses,
+                    losses,
                 )
-            )  # fmt: skip
+            )
         return differences
 
     def most_different(self, text: str, a: str, b: str, count: int = 5) -> list[tuple[str, float]]:
@@ -398,9 +406,12 @@ class Comparison(Tabular):
         return stacked(drawings, f"Comparison of {', '.join(self.systems)}")
 
     def to_latex(
-        self, caption: str | None = None, label: str | None = None, digits: int = 4,
+        self,
+        caption: str | None = None,
+        label: str | None = None,
+        digits: int = 4,
         alpha: float = 0.05,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Return a table for a paper: means with superscripts of significance.
 
         Parameters

@@ -92,11 +92,15 @@ class SystemRanks(Tabular):
         head = ["system", self.measure, "group", "rank", "90 % of ranks", "best in"]
         rows = [
             [
-                row.system, f"{row.mean:.4f}", row.group, str(row.rank),
-                f"{row.low:g} to {row.high:g}", f"{row.best:.0%}",
+                row.system,
+                f"{row.mean:.4f}",
+                row.group,
+                str(row.rank),
+                f"{row.low:g} to {row.high:g}",
+                f"{row.best:.0%}",
             ]
             for row in self.rows
-        ]  # fmt: skip
+        ]
         note = (
             "Systems that share a letter do not differ significantly (corrected p of all pairs, "
             f"alpha {self.alpha:g}); ranks and best over {RANK_ROUNDS:,} samples of the queries"
@@ -174,11 +178,16 @@ def rank_systems(
     bounds = percentile_interval(ranks, RANK_LEVEL)
     rows = tuple(
         SystemRank(
-            comparison.systems[s], float(means[s]), groups[place], place + 1,
-            float(bounds[0, s]), float(bounds[1, s]), float(best[s]),
+            comparison.systems[s],
+            float(means[s]),
+            groups[place],
+            place + 1,
+            float(bounds[0, s]),
+            float(bounds[1, s]),
+            float(best[s]),
         )
         for place, s in enumerate(order.tolist())
-    )  # fmt: skip
+    )
     gaps = means[order][:, None] - means[order][None, :]
     return SystemRanks(text, rows, p, gaps, alpha)
 

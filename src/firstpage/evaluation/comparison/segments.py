@@ -127,9 +127,14 @@ class Segments(Tabular):
         means = [float(np.average(g, weights=w)) for g, w in zip(groups, weights, strict=True)]
         names, segments = self.overall.systems, list(self.parts)
         return Interaction(
-            text, names[a], names[b], segments[int(np.argmax(means))],
-            segments[int(np.argmin(means))], p, p,
-        )  # fmt: skip
+            text,
+            names[a],
+            names[b],
+            segments[int(np.argmax(means))],
+            segments[int(np.argmin(means))],
+            p,
+            p,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the segments as a dictionary.
@@ -188,16 +193,26 @@ class Segments(Tabular):
         pairs.sort(key=lambda pair: self.overall.texts.index(pair[1].measure))
         rows = [
             [
-                d.measure, segment, d.system, d.against, f"{d.difference:+.4f}",
-                f"[{d.low:+.4f}, {d.high:+.4f}]", format_p(d.p), format_p(d.p_corrected),
+                d.measure,
+                segment,
+                d.system,
+                d.against,
+                f"{d.difference:+.4f}",
+                f"[{d.low:+.4f}, {d.high:+.4f}]",
+                format_p(d.p),
+                format_p(d.p_corrected),
             ]
             for segment, d in pairs
-        ]  # fmt: skip
+        ]
         bold = frozenset((r, 7) for r, (_, d) in enumerate(pairs) if d.p_corrected < 0.05)
         return Table(
-            head, rows, left_aligned=4, bold=bold, bold_mark="†",
+            head,
+            rows,
+            left_aligned=4,
+            bold=bold,
+            bold_mark="†",
             bold_legend="corrected p below .05, over all segments and pairs of the measure",
-        )  # fmt: skip
+        )
 
     def interactions_table(self) -> Table:
         """Return a row per pair of systems: does their difference vary between segments?
@@ -210,11 +225,16 @@ class Segments(Tabular):
         head = ["measure", "system", "against", "largest in", "smallest in", "p", "p corrected"]
         rows = [
             [
-                i.measure, i.system, i.against, i.largest, i.smallest, format_p(i.p),
+                i.measure,
+                i.system,
+                i.against,
+                i.largest,
+                i.smallest,
+                format_p(i.p),
                 format_p(i.p_corrected),
             ]
             for i in self.interactions
-        ]  # fmt: skip
+        ]
         note = "p: how often randomly assigned segments differ as much in the difference"
         return Table(head, rows, f"Does the difference depend on {self.name}?", note, 5)
 

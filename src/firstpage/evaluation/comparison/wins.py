@@ -156,8 +156,9 @@ class WinsAndLosses(Tabular):
             [case.kind, case.query, *(" / ".join(part) for part in _named(case.values))]
             for case in self.cases
         ]
-        return Table(["kind", "query", "systems", self.measure], rows, note=self.note,
-                     left_aligned=3)  # fmt: skip
+        return Table(
+            ["kind", "query", "systems", self.measure], rows, note=self.note, left_aligned=3
+        )
 
     def _frame_columns(self) -> dict[str, Any]:
         rows = [

@@ -29,9 +29,12 @@ SHORTLIST = 2000  # pairs of smallest difference that an expensive strategy cons
 
 
 def choose(
-    measure: DCGLearn | Utility, pool: Preferences, count: int = 1,
-    strategy: Strategy = "simple-margin", seed: int = 0,
-) -> list[int]:  # fmt: skip
+    measure: DCGLearn | Utility,
+    pool: Preferences,
+    count: int = 1,
+    strategy: Strategy = "simple-margin",
+    seed: int = 0,
+) -> list[int]:
     """Choose the pairs of a pool to have judged next.
 
     Pairs without a difference of grades are never chosen, and of equal or reversed pairs only one.

@@ -90,9 +90,11 @@ class DCGComparison:
             "interval": list(self.interval), "level": CONFIDENCE_LEVEL,
         }  # fmt: skip
         return {
-            "verdict": self.verdict, "pairs": self.pairs, "text": str(self),
+            "verdict": self.verdict,
+            "pairs": self.pairs,
+            "text": str(self),
             **{name: value if known else None for name, value in numbers.items()},
-        }  # fmt: skip
+        }
 
 
 def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
@@ -131,9 +133,7 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
         for gains in NAMED_GAINS
     }
     weight = pairs.weight * counted
-    means = {
-        gains: float(weight @ scores / weight.sum()) for gains, scores in dcg_scores.items()
-    }  # fmt: skip
+    means = {gains: float(weight @ scores / weight.sum()) for gains, scores in dcg_scores.items()}
     best = max(means, key=lambda gains: means[gains])
     difference = np.where(counted, learned_scores - dcg_scores[best], 0.0)
     learned = float(weight @ np.where(counted, learned_scores, 0.0) / weight.sum())
@@ -160,9 +160,13 @@ def _fold_table(learner: DCGLearn, train: Ints, form: Form) -> Floats:
     if curve is not None and len(learner.pairs_) <= MAX_NESTED:
         with suppress(DataError):  # the training pairs are of one query
             cost = cross_validation_curve(
-                learner.spec_, pairs, learner.groups_[train], curve.costs, learner.folds,
+                learner.spec_,
+                pairs,
+                learner.groups_[train],
+                curve.costs,
+                learner.folds,
                 learner.seed,
-            ).best  # fmt: skip
+            ).best
     return learner.spec_.table(pairs, cost, form=form)
 
 
@@ -320,13 +324,17 @@ class LearningCurve:
             "gain_interval": list(self.interval),
         }  # fmt: skip
         return {
-            "pairs": self.pairs, "queries": self.queries, "verdict": self.verdict,
-            "stop": self.stop, "text": str(self), "level": CONFIDENCE_LEVEL,
+            "pairs": self.pairs,
+            "queries": self.queries,
+            "verdict": self.verdict,
+            "stop": self.stop,
+            "text": str(self),
+            "level": CONFIDENCE_LEVEL,
             "additional_pairs": ADDITIONAL_PAIRS,
             "thresholds": {"pairs": MIN_PAIRS, "queries": MIN_QUERIES, "gain": MIN_GAIN},
             "curve": [list(point) for point in self.curve],
             **{name: value if self.known else None for name, value in numbers.items()},
-        }  # fmt: skip
+        }
 
 
 def advice(learner: DCGLearn, repeats: int = 3, form: Form = "gains") -> LearningCurve:
@@ -425,9 +433,9 @@ def _fit_power_law(sizes: Floats, accuracies: Floats) -> tuple[Floats, Floats, F
             squares = ((errors - floor[:, None] - amplitude[:, None] * powers) ** 2).sum(axis=1)
             better = squares < residual - 1e-15
             residual[better] = squares[better]
-            best[:, better] = np.stack(
-                [1.0 - floor, amplitude, np.full_like(floor, exponent)]
-            )[:, better]  # fmt: skip
+            best[:, better] = np.stack([1.0 - floor, amplitude, np.full_like(floor, exponent)])[
+                :, better
+            ]
     return best[0], best[1], best[2]
 
 

@@ -64,9 +64,11 @@ class PositionTest:
             The fields by name.
         """
         return {
-            "rank_one_fraction": self.rank_one_fraction, "expected": self.expected, "p": self.p,
+            "rank_one_fraction": self.rank_one_fraction,
+            "expected": self.expected,
+            "p": self.p,
             "rounds": self.rounds,
-        }  # fmt: skip
+        }
 
 
 def position_test(
@@ -282,9 +284,12 @@ def resampled_tables(learner: DCGLearn, rounds: int, seed: int) -> Iterator[Floa
 
 
 def intervals(
-    learner: DCGLearn, rounds: int = ROUNDS, level: float = CONFIDENCE_LEVEL, seed: int = 0,
+    learner: DCGLearn,
+    rounds: int = ROUNDS,
+    level: float = CONFIDENCE_LEVEL,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> Intervals:  # fmt: skip
+) -> Intervals:
     """Return percentile intervals of gains, discounts and weights over resampled queries.
 
     Weights are in units of the largest one, because their size depends on C.  Discounts are
@@ -345,9 +350,13 @@ def intervals(
     if 2 * len(discounts) < rounds:
         discounts = [np.zeros(len(table))]  # undefined: the first position has weight 0
     return Intervals(
-        without_fixed_gains(bounds(gains), learner.gains_), bounds(discounts), bounds(weights),
-        bounds(fractions), rounds, level,
-    )  # fmt: skip
+        without_fixed_gains(bounds(gains), learner.gains_),
+        bounds(discounts),
+        bounds(weights),
+        bounds(fractions),
+        rounds,
+        level,
+    )
 
 
 def without_fixed_gains(bounds: Floats, gains: Floats) -> Floats:

@@ -202,10 +202,16 @@ class DCGLearn:
     threads: int | None = None
 
     def fit(
-        self, left: Any, right: Any = None, outcome: Any = None, *,
-        valid: Preferences | None = None, progress: Progress | None = None, engine: Any = None,
+        self,
+        left: Any,
+        right: Any = None,
+        outcome: Any = None,
+        *,
+        valid: Preferences | None = None,
+        progress: Progress | None = None,
+        engine: Any = None,
         **more: Any,
-    ) -> DCGLearn:  # fmt: skip
+    ) -> DCGLearn:
         """Learn from preferences.
 
         Parameters
@@ -295,9 +301,14 @@ class DCGLearn:
         self.groups_: Array = problem.groups
         self._fit(problem, valid, progress)
         self.segments_ |= learn_segments(
-            self.preferences_, self.pairs_, self.spec_, self.C_, self.pooling, self.optimum_,
+            self.preferences_,
+            self.pairs_,
+            self.spec_,
+            self.C_,
+            self.pooling,
+            self.optimum_,
             list(self._folds()) if self.preferences_.segment is not None else [],
-        )  # fmt: skip
+        )
 
     def _fit_files(
         self,
@@ -316,9 +327,13 @@ class DCGLearn:
             grades = self._resolve_grades(seen, self.unjudged_fraction_ > 0, files.source)
             self.spec_ = self._spec(grades)
             options = ShardOptions(
-                grades, self.K, self.unjudged, tuple(self.spec_.margins.tolist()), self.folds,
+                grades,
+                self.K,
+                self.unjudged,
+                tuple(self.spec_.margins.tolist()),
+                self.folds,
                 self.seed,
-            )  # fmt: skip
+            )
             summaries = tuple(job.map(PreferenceShard.summary, options))
             problem = ShardedProblem(files.source, job, self.spec_, options, surveys, summaries)
             self._fit(problem, valid, progress)
@@ -428,9 +443,10 @@ class DCGLearn:
         }
         self.accuracy_ = of_weights.accuracy
         self.counts_ = {
-            "pairs": len(problem), "ties": problem.ties,
+            "pairs": len(problem),
+            "ties": problem.ties,
             "without_difference": len(problem) - problem.used,
-        }  # fmt: skip
+        }
 
     @property
     def relative_discounts_(self) -> bool:
@@ -448,9 +464,14 @@ class DCGLearn:
         """The learned measure, to save or to evaluate with."""
         segments = {name: segment.utility for name, segment in self.segments_.items()}
         return Utility(
-            self.grades_, self.weights_, self.gains_, self.discounts_, "gains", self.about(),
+            self.grades_,
+            self.weights_,
+            self.gains_,
+            self.discounts_,
+            "gains",
+            self.about(),
             segments,
-        )  # fmt: skip
+        )
 
     def about(self) -> dict[str, Any]:
         """Return the metadata of the fit, as measure files store them.
@@ -475,9 +496,10 @@ class DCGLearn:
         curve = self.validation_curve_
         if curve is not None:
             about["validation_curve"] = {
-                "C": list(curve.costs), "accuracy": curve.means.tolist(),
+                "C": list(curve.costs),
+                "accuracy": curve.means.tolist(),
                 "accuracy_of_gains": curve.gains_accuracies.mean(axis=0).tolist(),
-            }  # fmt: skip
+            }
         return about
 
     def agreement(
@@ -518,11 +540,12 @@ class DCGLearn:
         costs = sorted(float(c) for c in (self.grid if grid is None else grid))
         return {
             c: utility_from_weights(
-                self.grades_, optimum.table.reshape(self.positions_, -1),
+                self.grades_,
+                optimum.table.reshape(self.positions_, -1),
                 {"C": c, "objective": optimum.objective, "gap": optimum.gap},
             )
             for c, optimum in zip(costs, self.spec_.path(self.pairs_, costs), strict=True)
-        }  # fmt: skip
+        }
 
     def score(self, preferences: Preferences) -> float:
         """Return the fraction of preferences that the weights agree with.

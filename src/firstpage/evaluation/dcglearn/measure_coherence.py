@@ -248,19 +248,28 @@ class Coherence:
             Plain values by name.
         """
         return {
-            "measures": list(self.measures), "queries": self.queries,
-            "agreement": self.agreement.to_dict(), "means": list(self.means),
+            "measures": list(self.measures),
+            "queries": self.queries,
+            "agreement": self.agreement.to_dict(),
+            "means": list(self.means),
             "orders": [list(o) for o in self.orders],
             "differing_pairs": [dict(vars(d)) for d in self.differing_pairs],
             "worst_disagreements": [dict(vars(d)) for d in self.worst_disagreements],
-        }  # fmt: skip
+        }
 
 
 def coherence(
-    systems: Mapping[str, Any], truth: Any, first: str | Utility, second: str | Utility, *,
-    qid: Any = None, docid: Any = None, bins: int = BINS,
-    max_disagreements: int = MAX_DISAGREEMENTS, convention: str | Convention = "default",
-) -> Coherence:  # fmt: skip
+    systems: Mapping[str, Any],
+    truth: Any,
+    first: str | Utility,
+    second: str | Utility,
+    *,
+    qid: Any = None,
+    docid: Any = None,
+    bins: int = BINS,
+    max_disagreements: int = MAX_DISAGREEMENTS,
+    convention: str | Convention = "default",
+) -> Coherence:
     """Compare two measures on all pairs of systems, query by query.
 
     Parameters
@@ -323,16 +332,21 @@ def coherence(
 
 
 def coherence_of_rankings(
-    rankings: SystemRankings, first: BoundDCG, second: BoundDCG, bins: int = BINS,
+    rankings: SystemRankings,
+    first: BoundDCG,
+    second: BoundDCG,
+    bins: int = BINS,
     max_disagreements: int = MAX_DISAGREEMENTS,
-) -> Coherence:  # fmt: skip
+) -> Coherence:
     """Compare two measures on rankings that have been read already."""
     values = rankings.values(first), rankings.values(second)
     pairs = list(combinations(range(len(rankings.names)), 2))
     gaps = [np.stack([v[i] - v[j] for i, j in pairs]) for v in values]
     means = [v.mean(axis=1) for v in values]
     return Coherence(
-        (first.text, second.text), rankings.names, len(rankings.queries),
+        (first.text, second.text),
+        rankings.names,
+        len(rankings.queries),
         measure_agreement(gaps[0].ravel(), gaps[1].ravel(), bins),
         _worst_disagreements(
             rankings, pairs, gaps, max(first.positions, second.positions), max_disagreements
@@ -340,7 +354,7 @@ def coherence_of_rankings(
         (_by_name(rankings, means[0]), _by_name(rankings, means[1])),
         (_order(rankings, means[0]), _order(rankings, means[1])),
         _differing_pairs(rankings, pairs, means),
-    )  # fmt: skip
+    )
 
 
 def _by_name(rankings: SystemRankings, means: Floats) -> dict[str, float]:
@@ -352,9 +366,12 @@ def _order(rankings: SystemRankings, means: Floats) -> tuple[str, ...]:
 
 
 def _worst_disagreements(
-    rankings: SystemRankings, pairs: list[tuple[int, int]], gaps: list[Floats], positions: int,
+    rankings: SystemRankings,
+    pairs: list[tuple[int, int]],
+    gaps: list[Floats],
+    positions: int,
     count: int,
-) -> tuple[Disagreement, ...]:  # fmt: skip
+) -> tuple[Disagreement, ...]:
     """Return the opposite pairs with the largest product of both differences."""
     opposite = (signs(gaps[0].ravel()) * signs(gaps[1].ravel())).reshape(gaps[0].shape) < 0
     size = np.where(opposite, np.abs(gaps[0] * gaps[1]), 0.0)
@@ -366,11 +383,15 @@ def _worst_disagreements(
         i, j = pairs[p]
         disagreements.append(
             Disagreement(
-                rankings.queries[q], rankings.names[i], rankings.names[j],
-                float(gaps[0][p, q]), float(gaps[1][p, q]),
-                rankings.grades_of(i, q, positions), rankings.grades_of(j, q, positions),
+                rankings.queries[q],
+                rankings.names[i],
+                rankings.names[j],
+                float(gaps[0][p, q]),
+                float(gaps[1][p, q]),
+                rankings.grades_of(i, q, positions),
+                rankings.grades_of(j, q, positions),
             )
-        )  # fmt: skip
+        )
     return tuple(disagreements)
 
 

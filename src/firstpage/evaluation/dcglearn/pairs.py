@@ -76,9 +76,13 @@ class Pairs:
 
     def __getitem__(self, index: Ints | Bools | slice) -> Pairs:
         return Pairs(
-            self.left[index], self.right[index], self.kind[index], self.weight[index], self.levels,
+            self.left[index],
+            self.right[index],
+            self.kind[index],
+            self.weight[index],
+            self.levels,
             self.rows[index],
-        )  # fmt: skip
+        )
 
     def with_weight(self, weight: Floats) -> Pairs:
         """Return the same pairs with other weights."""
@@ -125,9 +129,13 @@ def encode(
     if informative.all():
         return Pairs(left, right, kind, preferences.weight, levels, np.arange(len(kind)))
     return Pairs(
-        left[informative], right[informative], kind[informative], preferences.weight[informative],
-        levels, np.flatnonzero(informative),
-    )  # fmt: skip
+        left[informative],
+        right[informative],
+        kind[informative],
+        preferences.weight[informative],
+        levels,
+        np.flatnonzero(informative),
+    )
 
 
 MAX_UNKNOWNS = 4000  # positions times grades of one problem
@@ -136,10 +144,18 @@ CONTRADICTED_FRACTION = 0.05  # of the preferences: above it a note is given
 
 
 def check_parameters(
-    K: int, L: int | None, C: float | str, C_tie: float | None, strong_margin: float,
-    pooling: float, grid: Sequence[float], folds: int, seed: int, grades: Sequence[int] | None,
+    K: int,
+    L: int | None,
+    C: float | str,
+    C_tie: float | None,
+    strong_margin: float,
+    pooling: float,
+    grid: Sequence[float],
+    folds: int,
+    seed: int,
+    grades: Sequence[int] | None,
     **others: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Raise DataError for the first parameter of DCGLearn with an invalid value."""
     if not _is_integer(K, 1):
         raise DataError(f"K, the number of positions, must be an integer of at least 1; got {K!r}.")
@@ -231,9 +247,7 @@ def length_notes(longest: int, positions: int) -> Iterator[str]:
         )
 
 
-def unjudged_notes(
-    preferences: Preferences, positions: int, unjudged: Unjudged
-) -> Iterator[str]:  # fmt: skip
+def unjudged_notes(preferences: Preferences, positions: int, unjudged: Unjudged) -> Iterator[str]:
     """Yield a note on how positions without a grade count, where there are any."""
     yield from unjudged_fraction_notes(unjudged_fraction(preferences, positions), unjudged)
 

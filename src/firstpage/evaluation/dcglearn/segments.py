@@ -41,9 +41,14 @@ class Segment:
 
 
 def learn_segments(
-    preferences: Preferences, pairs: Pairs, spec: LearningSpec, c: float, pooling: float,
-    pooled: Optimum, splits: Sequence[tuple[Ints, Ints]],
-) -> dict[str, Segment]:  # fmt: skip
+    preferences: Preferences,
+    pairs: Pairs,
+    spec: LearningSpec,
+    c: float,
+    pooling: float,
+    pooled: Optimum,
+    splits: Sequence[tuple[Ints, Ints]],
+) -> dict[str, Segment]:
     """Fit every named segment; `splits` are the folds of cross-validation.
 
     Pairs without a segment name count for the pooled measure only.
@@ -93,9 +98,7 @@ def _cross_validate(
     for train, held_out in splits:
         pooled = shrinkage.spec.fit(shrinkage.spec.sums(pairs[train]), shrinkage.c)
         for segment in range(count):
-            members, test = (
-                pairs[rows[number[rows] == segment]] for rows in (train, held_out)
-            )  # fmt: skip
+            members, test = (pairs[rows[number[rows] == segment]] for rows in (train, held_out))
             if not (test.kind > 0).any():
                 continue
             own = shrinkage.fit(members, pooled) if len(members) else pooled

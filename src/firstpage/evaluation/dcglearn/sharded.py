@@ -155,10 +155,13 @@ class PreferenceShard:
         """Return the contents of the file."""
         preferences = self._read()
         return FileSurvey(
-            len(preferences), int(preferences.tied.sum()), preferences.n_positions,
+            len(preferences),
+            int(preferences.tied.sum()),
+            preferences.n_positions,
             preferences.grades,
-            tuple(preferences.observed_grades()), preferences.segment is not None,
-        )  # fmt: skip
+            tuple(preferences.observed_grades()),
+            preferences.segment is not None,
+        )
 
     def judged_positions(self, positions: int) -> int:
         """Return the number of grades at the first positions of all lists."""
@@ -170,9 +173,13 @@ class PreferenceShard:
         never_differs = (pairs.left == pairs.right).all(axis=0)
         lowest = lowest_grade(options.grades, pairs)
         return ShardSummary(
-            len(pairs), pairs.ties, never_differs, pairs.same_grades, lowest,
+            len(pairs),
+            pairs.ties,
+            never_differs,
+            pairs.same_grades,
+            lowest,
             int(contradicted(pairs).sum()),
-        )  # fmt: skip
+        )
 
     def preference_counts(self, options: ShardOptions) -> Array:
         """Return the number of preferences, without ties, per fold."""
@@ -202,9 +209,14 @@ class PreferenceShard:
         return changed, active.square, active.targets
 
     def line_derivatives(
-        self, options: ShardOptions, subset: PairSubset, table: Floats, direction: Floats,
-        t: float, costs: Floats,
-    ) -> tuple[float, float, float]:  # fmt: skip
+        self,
+        options: ShardOptions,
+        subset: PairSubset,
+        table: Floats,
+        direction: Floats,
+        t: float,
+        costs: Floats,
+    ) -> tuple[float, float, float]:
         """Return half the derivative and curvature of the cost, and the cost, at step size t."""
         sums = self._sums(options, subset, costs)
         self._move(sums, table)
@@ -259,9 +271,12 @@ class PreferenceShard:
         return np.array([np.abs(differences(pairs, t)).max(initial=0.0) for t in tables])
 
     def agreement_sums(
-        self, options: ShardOptions, subset: PairSubset, tables: list[Floats],
+        self,
+        options: ShardOptions,
+        subset: PairSubset,
+        tables: list[Floats],
         tolerances: list[float],
-    ) -> Floats:  # fmt: skip
+    ) -> Floats:
         """Return the sums of `kernel.agreement`, a row per table."""
         pairs = self._selected(options, subset)
         sums = np.zeros((len(tables), 4))
@@ -355,9 +370,12 @@ class ShardedPairSums:
 
     def update_active(self) -> int:
         changed, square, targets = self._job.sum(
-            PreferenceShard.update_active, self._options, self._subset, self._active_point,
+            PreferenceShard.update_active,
+            self._options,
+            self._subset,
+            self._active_point,
             self._point,
-        )  # fmt: skip
+        )
         self._active_sums, self._active_point = ActiveSums(square, targets), self._point
         return changed
 
@@ -366,9 +384,14 @@ class ShardedPairSums:
 
     def line_derivatives(self, t: float) -> tuple[float, float, float]:
         return self._job.sum(
-            PreferenceShard.line_derivatives, self._options, self._subset, self._point,
-            self._direction, t, self.costs,
-        )  # fmt: skip
+            PreferenceShard.line_derivatives,
+            self._options,
+            self._subset,
+            self._point,
+            self._direction,
+            t,
+            self.costs,
+        )
 
     def cost(self) -> tuple[float, float]:
         return self._job.sum(
@@ -377,9 +400,12 @@ class ShardedPairSums:
 
     def negative_half_gradient(self) -> Floats:
         return self._job.sum(
-            PreferenceShard.negative_half_gradient, self._options, self._subset, self._point,
+            PreferenceShard.negative_half_gradient,
+            self._options,
+            self._subset,
+            self._point,
             self.costs,
-        )  # fmt: skip
+        )
 
     def near_margin(self, slack: float) -> Bools:
         answers = self._job.map(

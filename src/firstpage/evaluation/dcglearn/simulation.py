@@ -155,8 +155,11 @@ class MeasureRecovery:
             "data": self.data, "pairs": self.pairs, "noise": self.noise,
             "runs": len(self.accuracies), "C": self.costs.tolist(),
         }  # fmt: skip
-        named = (("accuracy", self.accuracies), ("similarity", self.similarities),
-                 ("other_accuracy", self.others))  # fmt: skip
+        named = (
+            ("accuracy", self.accuracies),
+            ("similarity", self.similarities),
+            ("other_accuracy", self.others),
+        )
         for name, values in named:
             summary[name] = float(values.mean())
             if len(values) > 1:
@@ -165,9 +168,13 @@ class MeasureRecovery:
 
 
 def simulate(
-    data: int, pairs: int = 800, noise: float = 0.0, runs: int = 5, seed: int = 0,
+    data: int,
+    pairs: int = 800,
+    noise: float = 0.0,
+    runs: int = 5,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> MeasureRecovery:  # fmt: skip
+) -> MeasureRecovery:
     """Learn from pairs of Data 1 or 2, a fraction of them reversed.
 
     C is chosen by validation pairs with the same noise.
@@ -186,10 +193,12 @@ def simulate(
         test = simulator.pairs(TEST_PAIRS, rng)
         rows.append(
             (
-                learner.score(test), similarity(simulator.truth.weights, learner.weights_),
-                utility_accuracy(other.truth, test), learner.C_,
+                learner.score(test),
+                similarity(simulator.truth.weights, learner.weights_),
+                utility_accuracy(other.truth, test),
+                learner.C_,
             )
-        )  # fmt: skip
+        )
         if progress is not None:
             progress(run + 1, runs)
     return MeasureRecovery(data, pairs, noise, *np.array(rows).T)

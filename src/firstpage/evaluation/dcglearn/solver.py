@@ -29,9 +29,7 @@ RIDGES = (0.0, 1e-15, 1e-13, 1e-11)  # added to a unit diagonal until the factor
 ITERATIONS_PER_VARIABLE = 10
 
 
-def minimize_nonnegative(
-    hessian: Floats, linear: Floats, start: Floats | None = None
-) -> Floats:  # fmt: skip
+def minimize_nonnegative(hessian: Floats, linear: Floats, start: Floats | None = None) -> Floats:
     """Return the x >= 0 that minimizes x' hessian x - 2 linear' x; `hessian` is positive definite.
 
     This is the active-set method of Lawson and Hanson (1974), on the normal equations.  Variables
@@ -206,9 +204,12 @@ class Optimum:
 
 
 def solve(
-    sums: PairSums, cone: Cone, costs: Floats, start: Floats | None = None,
+    sums: PairSums,
+    cone: Cone,
+    costs: Floats,
+    start: Floats | None = None,
     center: Floats | None = None,
-) -> Optimum:  # fmt: skip
+) -> Optimum:
     """Return the optimum for these costs, starting from the steps of a similar problem if given."""
     middle = np.zeros(len(cone.weights)) if center is None else center
     d = np.zeros(cone.table.shape[1]) if start is None else start

@@ -129,20 +129,44 @@ class InMemoryPairSums:
         def data(s: slice) -> tuple[object, ...]:
             return p.kind[s], p.weight[s], self.margins
 
-        self._move_lanes = lanes(lambda b, s: kernel.differences.bind(
-            p.left[s], p.right[s], self._table, levels, self.z[s]))  # fmt: skip
-        self._direction_lanes = lanes(lambda b, s: kernel.differences.bind(
-            p.left[s], p.right[s], self._table, levels, self.step[s]))  # fmt: skip
-        self._cost_lanes = lanes(lambda b, s: kernel.residuals.bind(
-            self.z[s], *data(s), self.costs, self._force[s], self._sums[b]))  # fmt: skip
-        self._gradient_lanes = lanes(lambda b, s: kernel.vjp.bind(
-            p.left[s], p.right[s], self._force[s], levels, self._gradients[b]))  # fmt: skip
-        self._active_lanes = lanes(lambda b, s: kernel.update_normal_equations.bind(
-            p.left[s], p.right[s], self.z[s], *data(s), levels, self._state[s],
-            self._square[b], self._targets[b], self._changed[b]))  # fmt: skip
-        self._line_lanes = lanes(lambda b, s: kernel.directional_derivatives.bind(
-            self.z[s], self.step[s], *data(s), self.costs, self._step_size,
-            self._sums[b]))  # fmt: skip
+        self._move_lanes = lanes(
+            lambda b, s: kernel.differences.bind(
+                p.left[s], p.right[s], self._table, levels, self.z[s]
+            )
+        )
+        self._direction_lanes = lanes(
+            lambda b, s: kernel.differences.bind(
+                p.left[s], p.right[s], self._table, levels, self.step[s]
+            )
+        )
+        self._cost_lanes = lanes(
+            lambda b, s: kernel.residuals.bind(
+                self.z[s], *data(s), self.costs, self._force[s], self._sums[b]
+            )
+        )
+        self._gradient_lanes = lanes(
+            lambda b, s: kernel.vjp.bind(
+                p.left[s], p.right[s], self._force[s], levels, self._gradients[b]
+            )
+        )
+        self._active_lanes = lanes(
+            lambda b, s: kernel.update_normal_equations.bind(
+                p.left[s],
+                p.right[s],
+                self.z[s],
+                *data(s),
+                levels,
+                self._state[s],
+                self._square[b],
+                self._targets[b],
+                self._changed[b],
+            )
+        )
+        self._line_lanes = lanes(
+            lambda b, s: kernel.directional_derivatives.bind(
+                self.z[s], self.step[s], *data(s), self.costs, self._step_size, self._sums[b]
+            )
+        )
 
     def move_to(self, table: Floats) -> None:
         """Make the differences under these weights the current point."""

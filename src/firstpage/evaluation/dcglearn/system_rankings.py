@@ -125,9 +125,12 @@ class DCGSpec:
         )
         utility = Utility.from_gains(standard.gains, discount, levels)
         return BoundDCG(
-            self.text, utility, normalized, unit * float(discount[0]),
+            self.text,
+            utility,
+            normalized,
+            unit * float(discount[0]),
             fill_empty=normalized and convention.without_relevant == "one",
-        )  # fmt: skip
+        )
 
 
 def parse_dcg(text: str | Utility) -> DCGSpec:
@@ -243,9 +246,14 @@ class SystemRankings:
 
     @classmethod
     def from_systems(
-        cls, systems: Mapping[str, Any], truth: Any, convention: Convention, qid: Any = None,
-        docid: Any = None, depth: int = DEFAULT_DEPTH,
-    ) -> SystemRankings:  # fmt: skip
+        cls,
+        systems: Mapping[str, Any],
+        truth: Any,
+        convention: Convention,
+        qid: Any = None,
+        docid: Any = None,
+        depth: int = DEFAULT_DEPTH,
+    ) -> SystemRankings:
         """Rank every system against one truth; takes what `evaluate` takes.
 
         `depth` is the number of documents per list that are checked for missing judgments.

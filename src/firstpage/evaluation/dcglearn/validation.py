@@ -50,9 +50,11 @@ class PreferenceAgreement:
         """Return the agreement from the four sums of `kernel.agreement`."""
         total, correct, ties, tie_difference = (float(v) for v in sums)
         return cls(
-            correct / total if total else np.nan, tie_difference / ties if ties else np.nan,
-            total, ties,
-        )  # fmt: skip
+            correct / total if total else np.nan,
+            tie_difference / ties if ties else np.nan,
+            total,
+            ties,
+        )
 
 
 def differences(pairs: Pairs, table: Floats) -> Floats:
@@ -200,9 +202,14 @@ def folds(groups: Array, count: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
 
 
 def cross_validation_curve(
-    spec: LearningSpec, pairs: Pairs, groups: Array, grid: Sequence[float] = GRID, count: int = 5,
-    seed: int = 0, progress: Progress | None = None,
-) -> ValidationCurve:  # fmt: skip
+    spec: LearningSpec,
+    pairs: Pairs,
+    groups: Array,
+    grid: Sequence[float] = GRID,
+    count: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> ValidationCurve:
     """Return the accuracy on held-out pairs for each C."""
     rows = []
     splits = list(folds(groups, count, seed))

@@ -373,9 +373,14 @@ class RBP(Binary):
             return self._graded(lists, self.gain)
         out = np.empty(len(lists))
         graded.rank_biased_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, self.relevance_level(convention),
-            float(self.p), kernel_cutoff(self.cutoff), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            self.relevance_level(convention),
+            float(self.p),
+            kernel_cutoff(self.cutoff),
+            out,
+        )
         return out
 
     def _graded(self, lists: RankedLists, gain: str) -> Floats:
@@ -383,9 +388,16 @@ class RBP(Binary):
         ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
         weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
         graded.dcg(
-            lists.labels, lists.tie_sizes, lists.offsets, scale, GAINS[gain], np.empty(0), weights,
-            kernel_cutoff(self.cutoff), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            scale,
+            GAINS[gain],
+            np.empty(0),
+            weights,
+            kernel_cutoff(self.cutoff),
+            out,
+        )
         return ratio(out, 1.0 - np.exp2(-scale) if gain == "exp" else scale)
 
     def needs(self, convention: Convention) -> Needs:

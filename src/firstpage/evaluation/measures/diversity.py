@@ -145,11 +145,19 @@ class Novelty(Diversity):
         out = np.empty(len(lists))
         size = int(np.diff(lists.offsets).max(initial=0))
         kernel.novelty_gain(
-            _documents(lists), lists.tie_sizes, lists.offsets, relevant.starts, relevant.subtopics,
-            self._alpha(), self._discount(size), kernel_cutoff(getattr(self, "cutoff", None)),
-            np.empty(relevant.width, np.int64), np.empty(relevant.width),
-            np.empty(lists.longest_tie + 2), out,
-        )  # fmt: skip
+            _documents(lists),
+            lists.tie_sizes,
+            lists.offsets,
+            relevant.starts,
+            relevant.subtopics,
+            self._alpha(),
+            self._discount(size),
+            kernel_cutoff(getattr(self, "cutoff", None)),
+            np.empty(relevant.width, np.int64),
+            np.empty(relevant.width),
+            np.empty(lists.longest_tie + 2),
+            out,
+        )
         return out
 
     def _ideal_gain(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
@@ -160,11 +168,17 @@ class Novelty(Diversity):
         query = np.repeat(np.arange(len(lists)), np.diff(offsets))
         by_id = rows[np.lexsort((order[rows], query))]
         kernel.ideal_novelty_gain(
-            offsets, by_id, relevant.starts, relevant.subtopics, self._alpha(),
+            offsets,
+            by_id,
+            relevant.starts,
+            relevant.subtopics,
+            self._alpha(),
             self._discount(int(np.diff(offsets).max(initial=0))),
-            kernel_cutoff(getattr(self, "cutoff", None)), np.empty(len(relevant.order), np.int64),
-            np.empty(relevant.width), out,
-        )  # fmt: skip
+            kernel_cutoff(getattr(self, "cutoff", None)),
+            np.empty(len(relevant.order), np.int64),
+            np.empty(relevant.width),
+            out,
+        )
         return out
 
     def _best_gain(self) -> float:
@@ -470,9 +484,16 @@ class APIA(Diversity):
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         out, counts = np.empty(len(lists)), _subtopic_counts(lists, relevant)
         kernel.subtopic_average_precision(
-            _documents(lists), lists.tie_sizes, lists.offsets, relevant.starts, relevant.subtopics,
-            counts, np.empty(relevant.width, np.int64), np.empty(relevant.width), out,
-        )  # fmt: skip
+            _documents(lists),
+            lists.tie_sizes,
+            lists.offsets,
+            relevant.starts,
+            relevant.subtopics,
+            counts,
+            np.empty(relevant.width, np.int64),
+            np.empty(relevant.width),
+            out,
+        )
         return ratio(out, (counts > 0).sum(axis=1).astype(np.float64))
 
 

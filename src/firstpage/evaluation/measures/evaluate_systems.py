@@ -146,9 +146,15 @@ def evaluate(
     0.5
     """
     resolved = resolve_convention(
-        convention, ties=ties, rel=rel, queries=queries, without_relevant=without_relevant,
-        depth=depth, seed=seed, condensed=condensed,
-    )  # fmt: skip
+        convention,
+        ties=ties,
+        rel=rel,
+        queries=queries,
+        without_relevant=without_relevant,
+        depth=depth,
+        seed=seed,
+        condensed=condensed,
+    )
     requested = measures_by_text(measures if measures is not None else [])
     if not requested:
         raise MeasureError("name at least one measure, such as NDCG@10.")
@@ -204,9 +210,16 @@ class _Request:
         if self.engine is not None:
             raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
         lists = make_lists(
-            system, truth, convention, qid, docid, self.k, self.name, self.depth,
+            system,
+            truth,
+            convention,
+            qid,
+            docid,
+            self.k,
+            self.name,
+            self.depth,
             needs_of(measures, convention),
-        )  # fmt: skip
+        )
         if not len(lists):
             raise DataError("there is no query to measure.")
         return lists.queries, np.array([measured_values(m, lists, convention) for m in measures])

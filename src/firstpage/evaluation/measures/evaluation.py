@@ -261,9 +261,15 @@ class Evaluation(Tabular):
         if weights is not None and not weights.sum() > 0:
             raise DataError("the queries of a segment have no weight.")
         part = replace(
-            self, queries=self.queries[columns], values=values, weights=weights, intervals={},
-            bounds={}, segments={}, by="",
-        )  # fmt: skip
+            self,
+            queries=self.queries[columns],
+            values=values,
+            weights=weights,
+            intervals={},
+            bounds={},
+            segments={},
+            by="",
+        )
         return part._with_intervals() if self.intervals else part
 
     def _with_intervals(self) -> Evaluation:

@@ -51,9 +51,16 @@ class CG(Gained):
         kind, table = self.gain_table(lists, convention)
         out = np.empty(len(lists))
         graded.dcg(
-            lists.labels, lists.tie_sizes, lists.offsets, np.zeros(len(lists)), kind, table,
-            np.ones(int(lists.lengths.max(initial=0))), kernel_cutoff(self.cutoff), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            np.zeros(len(lists)),
+            kind,
+            table,
+            np.ones(int(lists.lengths.max(initial=0))),
+            kernel_cutoff(self.cutoff),
+            out,
+        )
         return out
 
     def needs(self, convention: Convention) -> Needs:

@@ -139,9 +139,16 @@ class Discounted(Gained):
         out = np.empty(len(lists))
         kind, table = self.gain_table(lists, convention)
         kernel.dcg(
-            lists.labels, lists.tie_sizes, lists.offsets, max_labels, kind, table,
-            self._discount(lists, convention), cutoff, out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            max_labels,
+            kind,
+            table,
+            self._discount(lists, convention),
+            cutoff,
+            out,
+        )
         return out
 
     def _ideal_dcg(
@@ -152,9 +159,16 @@ class Discounted(Gained):
         kind, table = self.gain_table(lists, convention)
         no_ties = np.ones(len(best), np.int64)
         kernel.dcg(
-            best, no_ties, offsets, max_labels, kind, table, self._discount(lists, convention),
-            cutoff, out,
-        )  # fmt: skip
+            best,
+            no_ties,
+            offsets,
+            max_labels,
+            kind,
+            table,
+            self._discount(lists, convention),
+            cutoff,
+            out,
+        )
         return out
 
 
@@ -288,9 +302,17 @@ class MeanNDCG(Discounted):
         out = np.empty(len(lists))
         kind, table = self.gain_table(lists, convention)
         kernel.mean_ndcg(
-            lists.labels, lists.tie_sizes, lists.offsets, best, offsets, lists.max_labels, kind,
-            table, self._discount(lists, convention), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            best,
+            offsets,
+            lists.max_labels,
+            kind,
+            table,
+            self._discount(lists, convention),
+            out,
+        )
         return fill_empty(out, lists, convention)
 
 

@@ -235,8 +235,11 @@ def from_run(
     lists = _joined(
         (run.values[rows], offsets, run.docids[rows]),
         (qrels.values[pool_rows], pool_offsets, qrels.queries[measured]),
-        new_row[judged_rows[rows]], convention, k, needs,
-    )  # fmt: skip
+        new_row[judged_rows[rows]],
+        convention,
+        k,
+        needs,
+    )
     removed = int((judged_rows[rows] < 0).sum()) if convention.condensed else 0
     unjudged = run.queries[np.flatnonzero(partner < 0)]
     return lists, Coverage(qrels.queries[missing], len(in_run), unjudged, len(partner), removed)
@@ -268,8 +271,11 @@ def from_dicts(
     lists = _joined(
         (number_column(scores, "scores"), offsets, names),
         (number_column(pool, "grades"), pool_offsets, Ids.from_values(queries)),
-        np.array(pool_rows, np.int64), convention, k, needs,
-    )  # fmt: skip
+        np.array(pool_rows, np.int64),
+        convention,
+        k,
+        needs,
+    )
     missing = [query for query in qrels if query not in run]
     unjudged = [query for query in run if query not in qrels]
     removed = pool_rows.count(-1) if convention.condensed else 0

@@ -310,9 +310,16 @@ class RankedLists:
             self.pool[pool_selected], pool_offsets, self.queries[np.flatnonzero(queries)]
         )
         return RankedLists(
-            judged, offsets, self.labels[rows], self.tie_sizes[rows], self.longest_tie, pool_rows,
-            self.depth, unsorted, self.subtopics,
-        )  # fmt: skip
+            judged,
+            offsets,
+            self.labels[rows],
+            self.tie_sizes[rows],
+            self.longest_tie,
+            pool_rows,
+            self.depth,
+            unsorted,
+            self.subtopics,
+        )
 
     @property
     def judged_counts(self) -> Floats:
@@ -354,9 +361,13 @@ class RankedLists:
         tie_sizes = np.ones(int(offsets[-1]), np.int64)
         longest = tie_blocks(-ties[is_judged].astype(np.float64), offsets, tie_sizes)
         return replace(
-            self, offsets=offsets, labels=self.labels[is_judged], tie_sizes=tie_sizes,
-            longest_tie=longest, pool_rows=self.pool_rows[is_judged],
-        )  # fmt: skip
+            self,
+            offsets=offsets,
+            labels=self.labels[is_judged],
+            tie_sizes=tie_sizes,
+            longest_tie=longest,
+            pool_rows=self.pool_rows[is_judged],
+        )
 
     @cached_property
     def judged_only(self) -> RankedLists:
@@ -515,9 +526,15 @@ def _rank_labels(
     if convention.ties == "file":
         tie_sizes[:], longest = 1, 1
     return RankedLists(
-        judged, offsets, ordered, tie_sizes, longest, pool_rows, depth,
+        judged,
+        offsets,
+        ordered,
+        tie_sizes,
+        longest,
+        pool_rows,
+        depth,
         unsorted if depth < ALL else None,
-    )  # fmt: skip
+    )
 
 
 def _no_rows(offsets: Ints) -> tuple[Ints, Ints]:

@@ -93,18 +93,42 @@ DEFAULTS: dict[str, tuple[object, ...]] = {  # parameters of trec_eval's measure
 SET = ("utility", "set_P", "set_relative_P", "set_recall", "set_map", "set_F")
 COUNTS = ("num_q", "num_ret", "num_rel", "num_rel_ret")
 OFFICIAL = (
-    *COUNTS, "map", "gm_map", "Rprec", "bpref", "recip_rank",
-    *(f"iprec_at_recall_{x}" for x in RECALLS), *(f"P_{k}" for k in CUTOFFS),
-)  # fmt: skip
+    *COUNTS,
+    "map",
+    "gm_map",
+    "Rprec",
+    "bpref",
+    "recip_rank",
+    *(f"iprec_at_recall_{x}" for x in RECALLS),
+    *(f"P_{k}" for k in CUTOFFS),
+)
 ALL_TREC = (
-    *OFFICIAL, *(f"recall_{k}" for k in CUTOFFS), "infAP", "gm_bpref",
-    *(f"Rprec_mult_{x}" for x in DEFAULTS["rprec_mult"]), "utility", "11pt_avg", "binG", "G",
-    "ndcg", "ndcg_rel", "Rndcg", *(f"ndcg_cut_{k}" for k in CUTOFFS),
-    *(f"map_cut_{k}" for k in CUTOFFS), *(f"relative_P_{k}" for k in CUTOFFS),
-    *(f"success_{k}" for k in DEFAULTS["success"]), "set_P", "set_relative_P", "set_recall",
-    "set_map", "set_F", "num_nonrel_judged_ret", "rbp_p=0.9", "rbp_resid_p=0.9",
+    *OFFICIAL,
+    *(f"recall_{k}" for k in CUTOFFS),
+    "infAP",
+    "gm_bpref",
+    *(f"Rprec_mult_{x}" for x in DEFAULTS["rprec_mult"]),
+    "utility",
+    "11pt_avg",
+    "binG",
+    "G",
+    "ndcg",
+    "ndcg_rel",
+    "Rndcg",
+    *(f"ndcg_cut_{k}" for k in CUTOFFS),
+    *(f"map_cut_{k}" for k in CUTOFFS),
+    *(f"relative_P_{k}" for k in CUTOFFS),
+    *(f"success_{k}" for k in DEFAULTS["success"]),
+    "set_P",
+    "set_relative_P",
+    "set_recall",
+    "set_map",
+    "set_F",
+    "num_nonrel_judged_ret",
+    "rbp_p=0.9",
+    "rbp_resid_p=0.9",
     *(f"unj_{k}" for k in DEFAULTS["unj"]),
-)  # fmt: skip
+)
 GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
 
 OTHER_NAMES = {

@@ -160,10 +160,20 @@ class WKT(Measure):
         else:
             rank_factors = self._rank_factors(longest)
         kernel.weighted_kendall(
-            judged.labels, judged.tie_sizes, judged.offsets, best, judged.max_labels,
-            rank_factors, int(self.weights is not None), kernel_cutoff(self.cutoff),
-            np.empty(len(rank_factors)), _counters(judged), _counters(judged), value, total,
-        )  # fmt: skip
+            judged.labels,
+            judged.tie_sizes,
+            judged.offsets,
+            best,
+            judged.max_labels,
+            rank_factors,
+            int(self.weights is not None),
+            kernel_cutoff(self.cutoff),
+            np.empty(len(rank_factors)),
+            _counters(judged),
+            _counters(judged),
+            value,
+            total,
+        )
         if self.norm:
             return ratio(value, total)
         if self.weights is not None:
@@ -305,9 +315,17 @@ class _Preferences(Measure):
         correct, decided = np.empty(len(judged)), np.empty(len(judged))
         best, _ = judged.ideal(ALL)
         kernel.preferences(
-            judged.labels, judged.tie_sizes, judged.offsets, best, weight,
-            kernel_cutoff(self.cutoff), _counters(judged), _counters(judged), correct, decided,
-        )  # fmt: skip
+            judged.labels,
+            judged.tie_sizes,
+            judged.offsets,
+            best,
+            weight,
+            kernel_cutoff(self.cutoff),
+            _counters(judged),
+            _counters(judged),
+            correct,
+            decided,
+        )
         return ratio(correct, decided)
 
 
@@ -416,11 +434,20 @@ class RBO(Measure):
         log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))
         kernel.rank_biased_overlap(
-            lists.labels, lists.tie_sizes, lists.offsets, best[relevant],
-            relevant_offsets, float(self.p), kernel_cutoff(self.cutoff), int(self.truncated),
-            self._endless(), log_factorials, np.empty(longest + 1, np.int64),
-            np.empty(longest + 1, np.int64), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            best[relevant],
+            relevant_offsets,
+            float(self.p),
+            kernel_cutoff(self.cutoff),
+            int(self.truncated),
+            self._endless(),
+            log_factorials,
+            np.empty(longest + 1, np.int64),
+            np.empty(longest + 1, np.int64),
+            out,
+        )
         return out
 
     def _endless(self) -> float:

@@ -162,14 +162,24 @@ def pair_accuracy(
     else:
         heights, counted = _heights_in_data(system, pairs, data)
     votes = RowPairs.from_votes(
-        pairs.offsets, pairs.preferred[counted], pairs.other[counted], pairs.weight[counted],
+        pairs.offsets,
+        pairs.preferred[counted],
+        pairs.other[counted],
+        pairs.weight[counted],
         pairs.tied[counted],
-    )  # fmt: skip
+    )
     agreed, total = np.empty((2, len(pairs.queries)))
     voted_agreement(
-        heights, pairs.offsets, votes.offsets, votes.left, votes.right, votes.left_weight,
-        votes.right_weight, agreed, total,
-    )  # fmt: skip
+        heights,
+        pairs.offsets,
+        votes.offsets,
+        votes.left,
+        votes.right,
+        votes.left_weight,
+        votes.right_weight,
+        agreed,
+        total,
+    )
     voted = total > 0
     if not voted.any():
         raise DataError(f"{pairs.source}: no vote of positive weight prefers a document.")

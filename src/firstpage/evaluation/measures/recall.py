@@ -182,9 +182,13 @@ class infAP(Binary):
         kinds[lists.labels >= level] = kernel.RELEVANT
         out = np.empty(len(lists))
         kernel.inferred_ap(
-            kinds, lists.tie_sizes, lists.offsets, lists.relevant_counts(level),
-            log_factorials(lists), out,
-        )  # fmt: skip
+            kinds,
+            lists.tie_sizes,
+            lists.offsets,
+            lists.relevant_counts(level),
+            log_factorials(lists),
+            out,
+        )
         return fill_empty(out, lists, convention)
 
     def needs(self, convention: Convention) -> Needs:
@@ -238,9 +242,14 @@ class Accuracy(Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
         kernel.pairs_in_order(
-            lists.labels, lists.tie_sizes, lists.offsets, self.relevance_level(convention),
-            kernel_cutoff(self.cutoff), log_factorials(lists), out,
-        )  # fmt: skip
+            lists.labels,
+            lists.tie_sizes,
+            lists.offsets,
+            self.relevance_level(convention),
+            kernel_cutoff(self.cutoff),
+            log_factorials(lists),
+            out,
+        )
         return out
 
     def needs(self, convention: Convention) -> Needs:

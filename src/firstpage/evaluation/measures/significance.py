@@ -33,9 +33,12 @@ def percentile_interval(values: Array, level: float = CONFIDENCE_LEVEL) -> Array
 
 
 def bootstrap(
-    statistic: Callable[[Floats], Floats], queries: int, rounds: int, seed: int,
+    statistic: Callable[[Floats], Floats],
+    queries: int,
+    rounds: int,
+    seed: int,
     level: float = CONFIDENCE_LEVEL,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Return the percentile interval of a statistic over queries drawn with replacement.
 
     `statistic` takes weights (rounds x queries: how often each query was drawn) and returns one

@@ -97,6 +97,4 @@ def with_relevant(run: Run, qrels: Qrels, depth: int) -> Qrels:
     values = np.concatenate([qrels.values, np.full(len(rows), grade)])
     order = np.argsort(query, kind="stable")
     offsets = np.searchsorted(query[order], np.arange(len(qrels) + 1)).astype(np.int64)
-    return Qrels(
-        qrels.queries, offsets, docids[order], values[order], qrels.name, qrels.source
-    )  # fmt: skip
+    return Qrels(qrels.queries, offsets, docids[order], values[order], qrels.name, qrels.source)

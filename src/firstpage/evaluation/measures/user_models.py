@@ -398,9 +398,16 @@ class SDCG(Scaled):
         assert self.cutoff is not None, "required by without_cutoff"
         weights, out = discounts("log2", self.cutoff), np.empty(len(lists))
         kernel.dcg(
-            self._gains(lists), lists.tie_sizes, lists.offsets, np.zeros(len(lists)),
-            kernel.LINEAR, np.empty(0), weights, self.cutoff, out,
-        )  # fmt: skip
+            self._gains(lists),
+            lists.tie_sizes,
+            lists.offsets,
+            np.zeros(len(lists)),
+            kernel.LINEAR,
+            np.empty(0),
+            weights,
+            self.cutoff,
+            out,
+        )
         scaled: Floats = out / weights.sum()
         return scaled
 

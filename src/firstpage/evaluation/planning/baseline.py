@@ -97,9 +97,12 @@ class Baseline:
                 for text, by_query in stored["values"].items()
             }
             return cls(
-                str(stored["name"]), values, dict(stored["settings"]), str(stored["judgments"]),
+                str(stored["name"]),
+                values,
+                dict(stored["settings"]),
+                str(stored["judgments"]),
                 os.fspath(path),
-            )  # fmt: skip
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{os.fspath(path)}: damaged: {error}.") from error
 

@@ -147,11 +147,13 @@ class Estimates(Tabular):
             The content of `firstpage estimate --json`.
         """
         return {
-            "queries": self.queries, "judged": self.judged, "level": self.level,
+            "queries": self.queries,
+            "judged": self.judged,
+            "level": self.level,
             "target": self.target,
             "means": [_record(estimate) for estimate in self.means],
             "differences": [_record(estimate) for estimate in self.differences],
-        }  # fmt: skip
+        }
 
     def _frame_columns(self) -> dict[str, Any]:
         rows = [*self.means, *self.differences]
@@ -194,14 +196,17 @@ def _name(estimate: Estimate) -> str:
 def _cells(estimate: Estimate) -> list[str]:
     sign = "" if estimate.against is None else "+"
     return [
-        _name(estimate), estimate.measure, f"{estimate.value:{sign}.4f}",
+        _name(estimate),
+        estimate.measure,
+        f"{estimate.value:{sign}.4f}",
         f"[{estimate.low:{sign}.4f}, {estimate.high:{sign}.4f}]",
         "" if estimate.p_corrected is None else format_p(estimate.p_corrected),
         f"{estimate.human:{sign}.4f} [{estimate.human_low:{sign}.4f}, "
         f"{estimate.human_high:{sign}.4f}]",
-        f"{estimate.machine:{sign}.4f}", f"{estimate.machine_weight:.2f}",
+        f"{estimate.machine:{sign}.4f}",
+        f"{estimate.machine_weight:.2f}",
         f"{estimate.equivalent_queries:.0f}",
-    ]  # fmt: skip
+    ]
 
 
 def estimate(
@@ -324,9 +329,14 @@ def estimate(
         for judge, (qrels, queries) in judges.items()
     }
     job = _Job(
-        sample, values["human"], values["machine"], machine_weight, target, level,
+        sample,
+        values["human"],
+        values["machine"],
+        machine_weight,
+        target,
+        level,
         [measure.value_range for measure in requested.values()],
-    )  # fmt: skip
+    )
     rows = {text: row for row, text in enumerate(requested)}
     means = [job.estimate(row, text, name) for text, row in rows.items() for name in named]
     differences = [
@@ -336,9 +346,13 @@ def estimate(
     ]
     _warn_of_few(job, [*means, *differences], rows)
     return Estimates(
-        tuple(means), tuple(differences), len(sample.queries), int(sample.drawn.sum()), level,
+        tuple(means),
+        tuple(differences),
+        len(sample.queries),
+        int(sample.drawn.sum()),
+        level,
         target,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -357,9 +371,13 @@ class _Job:
         self, human: Floats, machine: Floats, machine_weight: float | None
     ) -> PoweredMean:
         return powered_mean(
-            human, machine, self.sample.probabilities, self.sample.drawn, machine_weight,
+            human,
+            machine,
+            self.sample.probabilities,
+            self.sample.drawn,
+            machine_weight,
             self.target,
-        )  # fmt: skip
+        )
 
     def values(self, row: int, system: str, against: str | None) -> tuple[Floats, Floats]:
         """Return the values per query of people and machine in one measure, or differences."""
@@ -379,9 +397,21 @@ class _Job:
         value, low, high = self._cut(powered, *limits)
         human_value, human_low, human_high = self._cut(alone, *limits)
         return Estimate(
-            text, system, against, value, low, high, p, p, powered.machine_weight, human_value,
-            human_low, human_high, float(machine.mean()), powered.equivalent_queries,
-        )  # fmt: skip
+            text,
+            system,
+            against,
+            value,
+            low,
+            high,
+            p,
+            p,
+            powered.machine_weight,
+            human_value,
+            human_low,
+            human_high,
+            float(machine.mean()),
+            powered.equivalent_queries,
+        )
 
     def _cut(self, mean: PoweredMean, low: float, high: float) -> list[float]:
         """Return an estimate and its interval, cut to a range."""
@@ -442,9 +472,14 @@ def _as_column(value: Any, kind: type[Any]) -> Any:
 
 
 def _values(
-    run: Run, name: str, judge: str, qrels: Qrels, queries: tuple[str, ...],
-    measures: Mapping[str, Measure], convention: Convention,
-) -> Floats:  # fmt: skip
+    run: Run,
+    name: str,
+    judge: str,
+    qrels: Qrels,
+    queries: tuple[str, ...],
+    measures: Mapping[str, Measure],
+    convention: Convention,
+) -> Floats:
     """Return the values of a run by the judgments of these queries, a row per measure."""
     ids = Ids.from_values(queries)
     judged = match_queries(ids, qrels.queries)
@@ -457,8 +492,11 @@ def _values(
         )
     ranked = match_queries(ids, run.queries)
     evaluation = evaluate(
-        run.select_queries(ranked[ranked >= 0]), qrels.select_queries(judged),
-        measures=list(measures.values()), convention=convention, name=f"{name} ({judge} judgments)",
-    )  # fmt: skip
+        run.select_queries(ranked[ranked >= 0]),
+        qrels.select_queries(judged),
+        measures=list(measures.values()),
+        convention=convention,
+        name=f"{name} ({judge} judgments)",
+    )
     position = match_queries(ids, evaluation.queries)
     return evaluation.values[:, position]

@@ -98,17 +98,27 @@ class PoolReport(Tabular):
 
     def summary_table(self) -> Table:
         head = [
-            "system", "measure", f"judged@{self.depth}", "depth", "non-relevant", "condensed",
+            "system",
+            "measure",
+            f"judged@{self.depth}",
+            "depth",
+            "non-relevant",
+            "condensed",
             "relevant",
-        ]  # fmt: skip
+        ]
         several = any(row.left_out is not None for row in self.rows)
         head += ["unique", "left out", "bias"] if several else []
         rows = []
         for row in self.rows:
             cells = [
-                row.system, row.measure, f"{row.judged:.1%}", str(row.pool_depth),
-                f"{row.nonrelevant:.4f}", f"{row.condensed:.4f}", f"{row.relevant:.4f}",
-            ]  # fmt: skip
+                row.system,
+                row.measure,
+                f"{row.judged:.1%}",
+                str(row.pool_depth),
+                f"{row.nonrelevant:.4f}",
+                f"{row.condensed:.4f}",
+                f"{row.relevant:.4f}",
+            ]
             if row.left_out is not None:
                 bias = row.left_out - row.nonrelevant
                 cells += [str(row.unique), f"{row.left_out:.4f}", f"{bias:+.4f}"]
@@ -196,11 +206,18 @@ def check_pool(
         unique = int((qrels.values[alone] > 0).sum())
         rows += [
             PoolRow(
-                name, text, fraction, pool_depth, plain[text], short[text], full[text], unique,
+                name,
+                text,
+                fraction,
+                pool_depth,
+                plain[text],
+                short[text],
+                full[text],
+                unique,
                 left_out.get(text),
             )
             for text in texts
-        ]  # fmt: skip
+        ]
     return PoolReport(tuple(rows), depth)
 
 

@@ -131,12 +131,15 @@ class Plan(Tabular):
         }
         rows = [
             [
-                row.measure, f"{row.difference:g}", f"{row.deviation:.4f}",
-                f"{row.correlation:.2f}", f"{row.queries:,}",
+                row.measure,
+                f"{row.difference:g}",
+                f"{row.deviation:.4f}",
+                f"{row.correlation:.2f}",
+                f"{row.queries:,}",
                 *(_cell(getattr(row, name)) for name in shown.values()),
             ]
             for row in self.rows
-        ]  # fmt: skip
+        ]
         shared = f", {self.comparisons} comparisons (Bonferroni)" if self.comparisons > 1 else ""
         title = f"power {self.power:g}, two-sided paired t-test, alpha {self.alpha:g}{shared}"
         note = ""
@@ -240,11 +243,17 @@ def plan(
         text = str(measures)
         rows = [
             PlanRow(
-                text, d, spread, correlation, required_queries(d, spread, level, power), None, None,
+                text,
+                d,
+                spread,
+                correlation,
+                required_queries(d, spread, level, power),
+                None,
+                None,
                 None,
             )
             for d in differences
-        ]  # fmt: skip
+        ]
         return Plan(tuple(rows), power, alpha, comparisons, None, None, depth)
     if truth is None:
         raise DataError("the systems need judgments: plan(systems, truth).")
@@ -258,15 +267,17 @@ def plan(
         for text in comparison.texts
         for row in _planned_rows(comparison, text, differences, level, power, pool_size)
     ]
-    return Plan(
-        tuple(rows), power, alpha, comparisons, len(comparison.queries), pool_size, depth
-    )  # fmt: skip
+    return Plan(tuple(rows), power, alpha, comparisons, len(comparison.queries), pool_size, depth)
 
 
 def _planned_rows(
-    comparison: Comparison, text: str, differences: Sequence[float], level: float, power: float,
+    comparison: Comparison,
+    text: str,
+    differences: Sequence[float],
+    level: float,
+    power: float,
     pool_size: float | None,
-) -> list[PlanRow]:  # fmt: skip
+) -> list[PlanRow]:
     """Return a row per difference, for the pair of systems with the largest deviation."""
     values = comparison.values(text)
     queries = values.shape[1]
@@ -293,12 +304,16 @@ def _planned_rows(
         shift = difference / deviation * math.sqrt(queries)
         rows.append(
             PlanRow(
-                text, difference, deviation, _correlation(values[a], values[b], weights), needed,
+                text,
+                difference,
+                deviation,
+                _correlation(values[a], values[b], weights),
+                needed,
                 required_queries(difference, upper, level, power),
                 power_of_shift(shift, queries, level),
                 None if pool_size is None else math.ceil(needed * pool_size),
             )
-        )  # fmt: skip
+        )
     return rows
 
 

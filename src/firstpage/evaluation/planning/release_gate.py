@@ -128,13 +128,17 @@ class Gate(Tabular):
         head = ["check", "system", "measure", "value", "limit", "p", "at least", "queries"]
         rows = [
             [
-                check.verdict, check.system, check.measure, f"{check.value:+.4f}" if check.p is not
-                None else f"{check.value:.4f}", f"{check.limit:g}",
+                check.verdict,
+                check.system,
+                check.measure,
+                f"{check.value:+.4f}" if check.p is not None else f"{check.value:.4f}",
+                f"{check.limit:g}",
                 "" if check.p is None else _shown_p(check.p),
-                "" if check.low is None else f"{check.low:+.4f}", f"{check.queries:,}",
+                "" if check.low is None else f"{check.low:+.4f}",
+                f"{check.queries:,}",
             ]
             for check in self.checks
-        ]  # fmt: skip
+        ]
         note = ""
         if self.baseline:
             note = (
@@ -169,9 +173,10 @@ class Gate(Tabular):
         for check in self.checks:
             kind = "mean" if check.p is None else "difference"
             case = ElementTree.SubElement(
-                suite, "testcase",
+                suite,
+                "testcase",
                 {"classname": check.system, "name": f"{check.measure}: {kind}"},
-            )  # fmt: skip
+            )
             tag = "failure" if self.failed(check) else "system-out"
             element = ElementTree.SubElement(case, tag)
             element.text = check.text
@@ -299,9 +304,7 @@ def _mean_check(evaluation: Evaluation, text: str, limit: float) -> Check:
     name = evaluation.name or "the system"
     text_line = f"{name}: {text} is {mean:.4f}, {'at least' if reached else 'below'} {limit:g}."
     verdict: Verdict = "pass" if reached else "fail"
-    return Check(
-        name, text, verdict, mean, limit, None, None, len(evaluation.queries), text_line
-    )  # fmt: skip
+    return Check(name, text, verdict, mean, limit, None, None, len(evaluation.queries), text_line)
 
 
 def _loss_checks(
@@ -325,9 +328,16 @@ def _loss_checks(
         elif gain.p_at_most(-margin) < alpha:
             verdict = "pass"
         check = Check(
-            evaluation.name or "the system", text, verdict, mean_of(gain.values, gain.weights),
-            -margin, p, gain.lower_limit(alpha), len(gain.values), "",
-        )  # fmt: skip
+            evaluation.name or "the system",
+            text,
+            verdict,
+            mean_of(gain.values, gain.weights),
+            -margin,
+            p,
+            gain.lower_limit(alpha),
+            len(gain.values),
+            "",
+        )
         checks.append(replace(check, text=_sentence(check, p, gain, name, alpha)))
     return checks
 

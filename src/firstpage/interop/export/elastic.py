@@ -139,8 +139,11 @@ def _feature(exported: ExportModel, name: str) -> JsonObject:
 
 def _definition(name: str, params: list[str], template: JsonObject) -> JsonObject:
     return {
-        "name": name, "params": params, "template_language": "mustache", "template": template,
-    }  # fmt: skip
+        "name": name,
+        "params": params,
+        "template_language": "mustache",
+        "template": template,
+    }
 
 
 class _NodeNumbering:
@@ -158,7 +161,12 @@ class _NodeNumbering:
         left = self.node(int(tree.left[index]), depth + 1)
         right = self.node(int(tree.right[index]), depth + 1)
         return {
-            "nodeid": number, "depth": depth, "split": self.names[int(tree.feature[index])],
-            "split_condition": above32(tree.threshold[index]), "yes": left["nodeid"],
-            "no": right["nodeid"], "missing": left["nodeid"], "children": [left, right],
-        }  # fmt: skip
+            "nodeid": number,
+            "depth": depth,
+            "split": self.names[int(tree.feature[index])],
+            "split_condition": above32(tree.threshold[index]),
+            "yes": left["nodeid"],
+            "no": right["nodeid"],
+            "missing": left["nodeid"],
+            "children": [left, right],
+        }

@@ -192,11 +192,12 @@ class _Graph:
         helper = self.onnx.helper
         kind, width = (self.float if self.single else self.double), len(exported.features.names)
         graph = helper.make_graph(
-            self.nodes, "firstpage",
+            self.nodes,
+            "firstpage",
             [helper.make_tensor_value_info("features", kind, [rows, width])],
             [helper.make_tensor_value_info("scores", self.double, [rows])],
             self.constants,
-        )  # fmt: skip
+        )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", TREES_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, producer_name="firstpage")
         model.ir_version = FORMAT
@@ -351,12 +352,19 @@ def _forest(graph: _Graph, features: str, forest: Forest) -> str:
     """Return the sum of all trees; one column per tree where leaves are summed in float32."""
     helper, double = graph.onnx.helper, graph.double
     columns: dict[str, list[Untyped]] = {
-        n: [] for n in (
-            "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes",
-            "nodes_truenodeids", "nodes_falsenodeids", "target_treeids", "target_nodeids",
+        n: []
+        for n in (
+            "nodes_treeids",
+            "nodes_nodeids",
+            "nodes_featureids",
+            "nodes_modes",
+            "nodes_truenodeids",
+            "nodes_falsenodeids",
+            "target_treeids",
+            "target_nodeids",
             "nodes_missing_value_tracks_true",
         )
-    }  # fmt: skip
+    }
     values, weights = [], []
     for number, original in enumerate(forest.trees):
         tree, modes = _equality_chains(original)
@@ -378,10 +386,14 @@ def _forest(graph: _Graph, features: str, forest: Forest) -> str:
     attributes = dict[str, Untyped](columns)
     targets = attributes["target_treeids"] if forest.single else [0] * len(weights)
     return graph.node(
-        "TreeEnsembleRegressor", [features], domain="ai.onnx.ml",
+        "TreeEnsembleRegressor",
+        [features],
+        domain="ai.onnx.ml",
         n_targets=len(forest.trees) if forest.single else 1,
-        aggregate_function="SUM", post_transform="NONE", target_ids=targets,
+        aggregate_function="SUM",
+        post_transform="NONE",
+        target_ids=targets,
         nodes_values_as_tensor=helper.make_tensor("v", double, [len(values)], values),
         target_weights_as_tensor=helper.make_tensor("w", double, [len(weights)], weights),
         **attributes,
-    )  # fmt: skip
+    )

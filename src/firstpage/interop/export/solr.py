@@ -44,20 +44,22 @@ def export(exported: ExportModel) -> ExportFiles:
             constant = exported.features.constant()
             names.append(constant)
         model = {
-            "class": f"{PACKAGE}.model.LinearModel", **head,
+            "class": f"{PACKAGE}.model.LinearModel",
+            **head,
             "features": [{"name": name} for name in names],
             "params": {"weights": dict(zip(names, weights, strict=False))},
-        }  # fmt: skip
+        }
     else:
         forest = exported.forest32()
         used = forest.used_features() or [0]
         power = {f: _power(forest.thresholds(f), _name(exported, f)) for f in used}
         texts = {f: _texts(forest.thresholds(f), power[f]) for f in used}
         model = {
-            "class": f"{PACKAGE}.model.MultipleAdditiveTreesModel", **head,
+            "class": f"{PACKAGE}.model.MultipleAdditiveTreesModel",
+            **head,
             "features": [_feature(_name(exported, f), power[f]) for f in used],
             "params": {"trees": [_tree(tree, exported, texts) for tree in forest.trees]},
-        }  # fmt: skip
+        }
     contents = {
         "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
         "features.json": json.dumps(_store(exported, constant), indent=1, allow_nan=False).encode()

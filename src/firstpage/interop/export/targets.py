@@ -196,9 +196,10 @@ class ExportTarget:
 
 
 _ELASTIC = ExportTarget(
-    "Elasticsearch", elastic.export_elastic,
+    "Elasticsearch",
+    elastic.export_elastic,
     "LTR plugin: model/linear or model/xgboost+json, and a feature set",
-)  # fmt: skip
+)
 _RANKLIB = ExportTarget(
     "Elasticsearch", elastic.export_elastic_ranklib, "LTR plugin: model/ranklib, and a feature set"
 )
@@ -439,9 +440,16 @@ def export(
     scoring, transform, ranker = select_stage(source_model, stage)
     named = export_features(features, source_model.feature_names, source_model.n_features)
     exported = ExportModel(
-        _export_name(name, ranker), named, scoring, transform, ranker, source_model.source, dtype,
-        source_model.categories, bool(source_model.training.get("data", {}).get("missing")),
-    )  # fmt: skip
+        _export_name(name, ranker),
+        named,
+        scoring,
+        transform,
+        ranker,
+        source_model.source,
+        dtype,
+        source_model.categories,
+        bool(source_model.training.get("data", {}).get("missing")),
+    )
     exported.check()
     check_accepted(exported, target)
     built = TARGETS[target].build(exported)

@@ -82,11 +82,16 @@ def bins_table(coherence: Coherence) -> Table:
     """Return the agreement by the absolute difference of the first measure."""
     head = [f"difference in {coherence.measures[0]}", "pairs", "agree", "opposite", "one tie"]
     rows = [
-        [f"{b.low:.3g} to {b.high:.3g}", f"{b.pairs:,}", f"{b.rate:.1%}", str(b.oppose),
-         str(b.one_ties)]
+        [
+            f"{b.low:.3g} to {b.high:.3g}",
+            f"{b.pairs:,}",
+            f"{b.rate:.1%}",
+            str(b.oppose),
+            str(b.one_ties),
+        ]
         for b in coherence.agreement.bins
         if b.pairs
-    ]  # fmt: skip
+    ]
     return Table(head, rows)
 
 
@@ -94,10 +99,17 @@ def worst_table(coherence: Coherence) -> Table:
     """Return the worst disagreements with the grades of both lists."""
     head = ["query", "system", "grades", "against", "other grades", *coherence.measures]
     rows = [
-        [d.query, d.a, _grades(d.grades_a), d.b, _grades(d.grades_b), f"{d.first:+.4f}",
-         f"{d.second:+.4f}"]
+        [
+            d.query,
+            d.a,
+            _grades(d.grades_a),
+            d.b,
+            _grades(d.grades_b),
+            f"{d.first:+.4f}",
+            f"{d.second:+.4f}",
+        ]
         for d in coherence.worst_disagreements
-    ]  # fmt: skip
+    ]
     return Table(
         head, rows, left_aligned=5, note="Worst disagreements; - marks an unjudged document."
     )
@@ -220,15 +232,14 @@ def coherence_page(coherence: Coherence, verdicts: Sequence[Verdict]) -> str:
         A self-contained HTML page.
     """
     first, second = coherence.measures
-    points = [
-        (0.5 * (b.low + b.high), b.rate) for b in coherence.agreement.bins if b.pairs
-    ]  # fmt: skip
+    points = [(0.5 * (b.low + b.high), b.rate) for b in coherence.agreement.bins if b.pairs]
     drawing = curves({"agree": points}, "agreement", f"difference in {first}", "fraction")
     caption = "Fraction of pairs on which both measures agree, by the difference in the first."
     agreement = [
-        paragraph(agreement_line(coherence)), figure(drawing, caption),
+        paragraph(agreement_line(coherence)),
+        figure(drawing, caption),
         bins_table(coherence).html(),
-    ]  # fmt: skip
+    ]
     worst = worst_table(coherence)
     if worst.rows:
         agreement.append(worst.html())

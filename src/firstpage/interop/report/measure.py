@@ -86,9 +86,13 @@ def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
 
 
 def _drawing(
-    title: str, labels: tuple[str, str], xs: Sequence[int], values: Floats, bounds: Floats | None,
+    title: str,
+    labels: tuple[str, str],
+    xs: Sequence[int],
+    values: Floats,
+    bounds: Floats | None,
     standard: dict[str, Floats],
-) -> str:  # fmt: skip
+) -> str:
     """Return learned values with their intervals, and the standard ones dashed.
 
     The title contains the numbers, for screen readers.
@@ -100,9 +104,7 @@ def _drawing(
     }
     bands = {} if bounds is None else {"learned": [(float(a), float(b)) for a, b in bounds]}
     numbers = ", ".join(f"{x}: {_number(y, 2)}" for x, y in zip(xs, values, strict=True))
-    return curves(
-        series, f"{title}: {numbers}", *labels, bands, tuple(standard), y_max=MAX_SHOWN
-    )  # fmt: skip
+    return curves(series, f"{title}: {numbers}", *labels, bands, tuple(standard), y_max=MAX_SHOWN)
 
 
 BAR_WIDTH = 24  # characters of the longest bar in text

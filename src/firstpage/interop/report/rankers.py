@@ -186,9 +186,11 @@ def _read_table(file: Path, data: bytes) -> PublishedResults:
 
 
 def folds_table(
-    results: CrossValidation, source: str, published: Path | None = None,
+    results: CrossValidation,
+    source: str,
+    published: Path | None = None,
     baseline: str | None = None,
-) -> Table:  # fmt: skip
+) -> Table:
     """Return a table of cross-validation results.
 
     Parameters
@@ -285,9 +287,11 @@ def _significance_marks(
 
 
 def folds_page(
-    results: CrossValidation, source: str, published: Path | None = None,
+    results: CrossValidation,
+    source: str,
+    published: Path | None = None,
     baseline: str | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """Return a page on cross-validation results.
 
     Parameters

@@ -266,13 +266,19 @@ def differences_table(comparison: Comparison) -> Table:
     ]  # fmt: skip
     rows = [
         [
-            d.measure, d.system, d.against, f"{d.difference:+.4f}",
+            d.measure,
+            d.system,
+            d.against,
+            f"{d.difference:+.4f}",
             f"[{d.low:+.4f}, {d.high:+.4f}]",
-            format_p(d.p), format_p(d.p_corrected), format_p(d.p_tukey), f"{d.effect:+.2f}",
+            format_p(d.p),
+            format_p(d.p_corrected),
+            format_p(d.p_tukey),
+            f"{d.effect:+.2f}",
             f"{d.wins}/{d.ties}/{d.losses}",
         ]
         for d in comparison.differences
-    ]  # fmt: skip
+    ]
     bold = frozenset((r, 6) for r, d in enumerate(comparison.differences) if d.p_corrected < 0.05)
     return Table(head, rows, left_aligned=3, bold=bold, bold_legend=SIGNIFICANT, bold_mark="†")
 
@@ -326,9 +332,7 @@ def _comparison_csv(comparison: Comparison) -> str:
     return Table(head, rows).csv()
 
 
-def _difference_rows(
-    comparison: Comparison, differences: Iterable[Difference]
-) -> list[list[str]]:  # fmt: skip
+def _difference_rows(comparison: Comparison, differences: Iterable[Difference]) -> list[list[str]]:
     evaluations = {e.name: e for e in comparison.evaluations}
     rows = []
     for d in differences:
@@ -344,8 +348,10 @@ def _difference_rows(
 def segment_tables(segments: Segments) -> list[Table]:
     """Return the means, differences and interactions of segments, as far as there are any."""
     tables = [
-        segments.means_table(), segments.differences_table(), segments.interactions_table(),
-    ]  # fmt: skip
+        segments.means_table(),
+        segments.differences_table(),
+        segments.interactions_table(),
+    ]
     return [table for table in tables if table.rows]
 
 

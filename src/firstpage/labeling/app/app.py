@@ -49,10 +49,13 @@ def create_app(store: Store, settings: ServeSettings | None = None) -> FastAPI:
     """Return the application on one store, whose tables exist."""
     settings = settings or ServeSettings()
     app = FastAPI(
-        title="Firstpage", version=__version__, docs_url=None, redoc_url=None,
+        title="Firstpage",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
         openapi_url=f"{API}/openapi.json",
         description="Judge documents per query, measure agreement, and export the labels.",
-    )  # fmt: skip
+    )
     attach(app, store, settings)
     app.include_router(judging.task_router, prefix=API)  # first, as routes are tried in order
     for module in (accounts, judging, projects, team, assignment, analysis, webhooks, admin):

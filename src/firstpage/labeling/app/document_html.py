@@ -95,8 +95,9 @@ def _body(row: RowMapping | Mapping[str, Any]) -> str:
         )
     image = (
         f'<p><img src="/documents/{row["id"]}/image" alt="{escape(row["title"])}"></p>'
-        if row["image"] else ""
-    )  # fmt: skip
+        if row["image"]
+        else ""
+    )
     fields = row["fields"] if isinstance(row["fields"], dict) else {}
     if row["kind"] == "list":
         return heading + _items(fields.get("items") or [])

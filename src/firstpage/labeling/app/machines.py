@@ -112,23 +112,35 @@ class JudgingReport:
         latencies = sorted(self.latencies)
         asked = max(1, len(latencies))
         return {
-            "queries": self.queries, "answers": self.answers, "practice": self.practice,
-            "skipped": dict(self.skipped), "seconds": self.seconds, "tokens": self.tokens,
-            "price": self.price, "requests": self.attempts,
-            "price_per_question": self.price / asked, "tokens_per_question": self.tokens / asked,
+            "queries": self.queries,
+            "answers": self.answers,
+            "practice": self.practice,
+            "skipped": dict(self.skipped),
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "price": self.price,
+            "requests": self.attempts,
+            "price_per_question": self.price / asked,
+            "tokens_per_question": self.tokens / asked,
             "latency": {
                 "median": statistics.median(latencies) if latencies else None,
                 "p95": latencies[int(0.95 * (len(latencies) - 1))] if latencies else None,
                 "max": latencies[-1] if latencies else None,
             },
             "budget_exhausted": self.exhausted,
-        }  # fmt: skip
+        }
 
 
 def judge(
-    store: Store, project: Project, person: Person, assessor: Assessor,
-    progress: Progress | None = None, *, concurrency: int = 1, budget: Budget | None = None,
-) -> JudgingReport:  # fmt: skip
+    store: Store,
+    project: Project,
+    person: Person,
+    assessor: Assessor,
+    progress: Progress | None = None,
+    *,
+    concurrency: int = 1,
+    budget: Budget | None = None,
+) -> JudgingReport:
     """Let a program answer all open questions of a person; return the report.
 
     Each answer is durable before the next question of its query, and so is each reply of a
@@ -301,9 +313,12 @@ class _Work:
         return next_state
 
     def _ask(
-        self, query: QueryText, left: DocumentText, right: DocumentText | None,
+        self,
+        query: QueryText,
+        left: DocumentText,
+        right: DocumentText | None,
         journal: StoredReplies,
-    ) -> AssessorAnswer:  # fmt: skip
+    ) -> AssessorAnswer:
         if isinstance(self.assessor, RecordingAssessor):
             return self.assessor.judge_recorded(query, left, right, journal)
         return self.assessor.judge(query, left, right)
@@ -389,10 +404,15 @@ def _submitted(
     left, right = state.question.left, state.question.right
     span = {"kind": "active", "ms": round(1000 * float(verdict.cost.get("seconds", 0.0)))}
     return SubmittedAnswer(
-        state.seq, uuid4().hex, left.key, None if right is None else right.key,
-        verdict.outcome, verdict.bad, verdict.skipped is not None,
+        state.seq,
+        uuid4().hex,
+        left.key,
+        None if right is None else right.key,
+        verdict.outcome,
+        verdict.bad,
+        verdict.skipped is not None,
         Timing(shown_at, answered_at, (span,), verdict.skipped, dict(verdict.cost)),
-    )  # fmt: skip
+    )
 
 
 def text_of(row: RowMapping) -> DocumentText:
@@ -409,6 +429,11 @@ def text_of(row: RowMapping) -> DocumentText:
         lines.append(f"{number}. {' - '.join(words)}")
     lines += [f"{name}: {value}" for name, value in fields.items()]
     return DocumentText(
-        row["key"], "\n".join(line for line in lines if line), row["title"], kind=row["kind"],
-        fields=fields, items=items, url=row.get("url"),
-    )  # fmt: skip
+        row["key"],
+        "\n".join(line for line in lines if line),
+        row["title"],
+        kind=row["kind"],
+        fields=fields,
+        items=items,
+        url=row.get("url"),
+    )

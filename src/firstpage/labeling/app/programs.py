@@ -33,10 +33,17 @@ WITHOUT_TOKENS = frozenset((
     "/login", "/logout", "/password", "/reset", "/invitations/accept", "/tokens",
     "/tokens/{token}", "/people/{person}/reset", "/people/{person}/data",
 ))  # fmt: skip
-JUDGING = frozenset((
-    "/projects/{slug}/training", "/projects/{slug}/tour", "/tasks/{task}/answers",
-    "/tasks/{task}/undo", "/tasks/{task}/revise", "/tasks/{task}/spans", "/tasks/{task}/skip",
-))  # fmt: skip
+JUDGING = frozenset(
+    (
+        "/projects/{slug}/training",
+        "/projects/{slug}/tour",
+        "/tasks/{task}/answers",
+        "/tasks/{task}/undo",
+        "/tasks/{task}/revise",
+        "/tasks/{task}/spans",
+        "/tasks/{task}/skip",
+    )
+)
 
 
 def token_of(request: Request) -> str | None:

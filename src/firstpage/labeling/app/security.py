@@ -269,9 +269,14 @@ def set_sign_in_cookies(request: Request, response: Response, result: SignInResu
 def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:
     """Set a cookie that scripts and other sites' forms cannot use; secure if served over https."""
     response.set_cookie(
-        name, value, max_age=days * 86400, httponly=True, samesite="lax",
-        secure=request.url.scheme == "https", path="/",
-    )  # fmt: skip
+        name,
+        value,
+        max_age=days * 86400,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        path="/",
+    )
 
 
 def delete_login_cookie(response: Response) -> None:

@@ -163,9 +163,14 @@ def log_in(
 
 
 def accept(
-    store: Store, token: str, *, login: str = "", name: str = "", password: str = "",
+    store: Store,
+    token: str,
+    *,
+    login: str = "",
+    name: str = "",
+    password: str = "",
     person: Person | None = None,
-) -> SignInResult:  # fmt: skip
+) -> SignInResult:
     """Accept an invitation as `person`, or with a new account, which is then signed in."""
     with store.read() as tx:
         invitations.acceptable_offer(tx, token, person)  # before the slow hash

@@ -99,45 +99,68 @@ STEPS: dict[str, tuple[Step, ...]] = {
     "pairs": (
         Step(
             START + "Choose the document that answers the query better.",
-            TIMES, CUPS, 1, "The left document answers the query; the right one mentions eggs.",
+            TIMES,
+            CUPS,
+            1,
+            "The left document answers the query; the right one mentions eggs.",
         ),
         Step(
             "Words of the query are marked, and wrapped lines are joined; View switches that off "
             "and on. Long documents scroll, also with ↓ or the space bar.",
-            WRAPPED, LONG, -1, "The answer is at the end of the right document: five minutes. A "
+            WRAPPED,
+            LONG,
+            -1,
+            "The answer is at the end of the right document: five minutes. A "
             "document is judged by all of it, not by how it starts.",
         ),
         Step(
             "These two are nearly the same, and their differences are marked (X).",
-            SIX, SIXTEEN, 1, "After sixteen minutes an egg is hard. One word can decide.",
+            SIX,
+            SIXTEEN,
+            1,
+            "After sixteen minutes an egg is hard. One word can decide.",
         ),
     ),
     "grades": (
         Step(
             START + "Grade how well the document answers the query.",
-            TIMES, None, 1, "It says exactly for how long a soft egg boils: a high grade.",
+            TIMES,
+            None,
+            1,
+            "It says exactly for how long a soft egg boils: a high grade.",
         ),
         Step(
             "Words of the query are marked; H switches that off and on.",
-            CUPS, None, -1, "It mentions eggs and does not answer the query: the lowest grade.",
+            CUPS,
+            None,
+            -1,
+            "It mentions eggs and does not answer the query: the lowest grade.",
         ),
         Step(
             "Long documents scroll with ↓ or the space bar; J joins lines that were wrapped.",
-            LONG, None, 1, "The answer is at the end: five minutes. All of a document counts.",
+            LONG,
+            None,
+            1,
+            "The answer is at the end: five minutes. All of a document counts.",
         ),
     ),
     "lists": (
         Step(
             START + "Choose the list of results that you would rather get.",
-            BAD_LIST, GOOD_LIST, -1, "The right list has two good results at its top. The first "
-            "results count most.",
+            BAD_LIST,
+            GOOD_LIST,
+            -1,
+            "The right list has two good results at its top. The first results count most.",
         ),
         Step(
             "Words of the query are marked; H switches that off and on.",
-            GOOD_LIST, BAD_LIST, 1, "The left list is the one from before; the sides change.",
+            GOOD_LIST,
+            BAD_LIST,
+            1,
+            "The left list is the one from before; the sides change.",
         ),
     ),
-}  # fmt: skip
+}
 DONE = "That was the tour. Z enlarges images, G shows the guidelines, ? shows all keys."
 
 
@@ -156,9 +179,20 @@ def state(slug: str, tool: str, options: Options, number: int = 0) -> TaskState:
         question = OpenQuestion("judgment", shown[0], shown[1] if len(shown) > 1 else None)
     remaining = len(steps) - min(number, len(steps))
     return TaskState(
-        0, slug, tool, QUERY, number, question, number, (remaining, remaining), step is None,
-        False, shown_options(options), DONE if step is None else step.tip, documents,
-    )  # fmt: skip
+        0,
+        slug,
+        tool,
+        QUERY,
+        number,
+        question,
+        number,
+        (remaining, remaining),
+        step is None,
+        False,
+        shown_options(options),
+        DONE if step is None else step.tip,
+        documents,
+    )
 
 
 def _document(

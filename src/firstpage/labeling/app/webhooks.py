@@ -113,11 +113,12 @@ def send(message: Message, allow_private: bool, now: float) -> None:
     connection = _Connection(host, port, checked_address(host, port, allow_private), secure)
     body = json.dumps(message.body, ensure_ascii=False).encode()
     headers = {
-        "Content-Type": "application/json", "User-Agent": f"Firstpage/{__version__}",
+        "Content-Type": "application/json",
+        "User-Agent": f"Firstpage/{__version__}",
         "X-Firstpage-Event": str(message.body.get("event", "")),
         "X-Firstpage-Delivery": message.key,
         "X-Firstpage-Signature": signature(message.secret, int(now), body),
-    }  # fmt: skip
+    }
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     deadline = threading.Timer(TIMEOUT, _abort, [connection])
     deadline.daemon = True

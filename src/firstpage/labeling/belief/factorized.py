@@ -43,9 +43,11 @@ def fit_many(
     inside = [at for at, row in enumerate(rows) if row[0] in place and row[1] in place]
     messages.remove(inside)
     start = Utilities(
-        messages.mean[compared], np.diag(messages.variance[compared]), before.margin,
+        messages.mean[compared],
+        np.diag(messages.variance[compared]),
+        before.margin,
         prior_sd=before.prior_sd,
-    )  # fmt: skip
+    )
     firsts = [place[rows[at][0]] for at in inside]
     seconds = [place[rows[at][1]] for at in inside]
     local = (firsts, seconds, [rows[at][2] for at in inside])
@@ -53,9 +55,13 @@ def fit_many(
     mean, variance = messages.mean.copy(), messages.variance.copy()
     mean[compared] = fitted.mean
     return replace(
-        before, mean=mean, covariance=fitted.covariance, evidence=fitted.evidence,
-        joint=compared, marginal_variance=variance,
-    )  # fmt: skip
+        before,
+        mean=mean,
+        covariance=fitted.covariance,
+        evidence=fitted.evidence,
+        joint=compared,
+        marginal_variance=variance,
+    )
 
 
 class Messages:
@@ -105,9 +111,11 @@ class Messages:
         mean, variance = (self.shift[documents] - old[:, 1]) / precision, 1.0 / precision
         root = weight**0.5
         _, gradient, curvature = moments(
-            root * float(mean[0] - mean[1]), weight * float(variance.sum()), outcome,
+            root * float(mean[0] - mean[1]),
+            weight * float(variance.sum()),
+            outcome,
             root * self.margin,
-        )  # fmt: skip
+        )
         new_mean = mean + variance * root * gradient * np.array([1.0, -1.0])
         new_variance = np.maximum(variance + variance**2 * weight * curvature, 1e-12)
         message = np.stack(

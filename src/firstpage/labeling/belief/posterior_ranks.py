@@ -189,9 +189,12 @@ def consensus_belief(
 
 
 def consensus(
-    n: int, k: int, opinions: Opinions, verdicts: Sequence[WeightedAnswer] = (),
+    n: int,
+    k: int,
+    opinions: Opinions,
+    verdicts: Sequence[WeightedAnswer] = (),
     ranked: frozenset[int] | None = None,
-) -> TopK:  # fmt: skip
+) -> TopK:
     """Return the top k of n documents from the answers of all assessors, with its confidence.
 
     A document is bad, and comes last, if more than half of the assessors flagged it.  The m

@@ -401,9 +401,12 @@ class BeliefEnsemble:
 
     @classmethod
     def from_prior(
-        cls, n: int, scores: Sequence[float] | None = None, features: Array | None = None,
+        cls,
+        n: int,
+        scores: Sequence[float] | None = None,
+        features: Array | None = None,
         prior_correlation: float = PRIOR_CORRELATION,
-    ) -> BeliefEnsemble:  # fmt: skip
+    ) -> BeliefEnsemble:
         """Return the ensemble before any answer."""
         return cls(tuple(prior(n, sd, scores, features, prior_correlation) for sd in PRIOR_SDS))
 

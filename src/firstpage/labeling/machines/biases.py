@@ -41,9 +41,12 @@ class PositionTest:
     def to_dict(self) -> dict[str, Any]:
         """Return the test for JSON."""
         return {
-            "consistent": self.consistent.to_dict(), "first": self.first, "second": self.second,
-            "bias": self.bias.to_dict(), "p": self.p,
-        }  # fmt: skip
+            "consistent": self.consistent.to_dict(),
+            "first": self.first,
+            "second": self.second,
+            "bias": self.bias.to_dict(),
+            "p": self.p,
+        }
 
     def rows(self) -> list[list[str]]:
         """Return the rows of a table."""
@@ -63,9 +66,12 @@ def position_test(orders: Orders, rounds: int = 2000, seed: int = 0) -> Position
     second = sum(straight < 0 < swapped for _, straight, swapped in rows)
     same = sum(straight == swapped for _, straight, swapped in rows)
     return PositionTest(
-        Proportion(same, len(rows)), first, second, clustered_mean(leaning, rounds, seed),
+        Proportion(same, len(rows)),
+        first,
+        second,
+        clustered_mean(leaning, rounds, seed),
         sign_test(first, second),
-    )  # fmt: skip
+    )
 
 
 def length_bias(

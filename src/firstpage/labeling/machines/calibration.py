@@ -194,8 +194,12 @@ class MachineCalibration:
             The content of `firstpage label calibrate --json`.
         """
         return {
-            "machine": self.machine, "tool": self.tool, "questions": self.questions,
-            "trust": self.trust, "reason": self.reason, "summary": self.summary(),
+            "machine": self.machine,
+            "tool": self.tool,
+            "questions": self.questions,
+            "trust": self.trust,
+            "reason": self.reason,
+            "summary": self.summary(),
             "margin": self.margin,
             "left_out": self.left_out,
             **{
@@ -211,7 +215,7 @@ class MachineCalibration:
             "repeats": self.repeats.to_dict(),
             "queries": [row.to_dict() for row in self.queries],
             "people_needed": list(self.people_needed),
-        }  # fmt: skip
+        }
 
     def tables(self, query_names: Mapping[str, str] | None = None) -> list[Table]:
         """Return the calibration as tables.
@@ -383,10 +387,15 @@ def calibrate(
             comparison = _Comparison.of(chosen, machine, set(machines))
             calibrations.append(
                 comparison.report(
-                    tool, (orders or {}).get(machine, {}), lengths or {}, margin, rounds, seed,
+                    tool,
+                    (orders or {}).get(machine, {}),
+                    lengths or {},
+                    margin,
+                    rounds,
+                    seed,
                     len(hidden),
                 )
-            )  # fmt: skip
+            )
     return calibrations
 
 
@@ -413,9 +422,15 @@ class _Comparison:
         return comparison
 
     def report(
-        self, tool: str, orders: Orders, lengths: Lengths, margin: float, rounds: int, seed: int,
+        self,
+        tool: str,
+        orders: Orders,
+        lengths: Lengths,
+        margin: float,
+        rounds: int,
+        seed: int,
         left_out: int,
-    ) -> MachineCalibration:  # fmt: skip
+    ) -> MachineCalibration:
         """Return the calibration."""
         sums = self._sums()
         queries = list(dict.fromkeys(item[0] for item in self.human))
@@ -428,18 +443,25 @@ class _Comparison:
 
         gap = _gap(sums)
         return MachineCalibration(
-            self.machine, tool, len(self.human),
-            fraction("with_person", "persons"), fraction("two_people", "person_pairs"), gap,
+            self.machine,
+            tool,
+            len(self.human),
+            fraction("with_person", "persons"),
+            fraction("two_people", "person_pairs"),
+            gap,
             interval(lambda w: _worth(w, sums)),
             {side: fraction(f"{side}_hits", f"{side}_total") for side in ("left", "right")}
-            if tool != "grades" else {},
+            if tool != "grades"
+            else {},
             self._grade_rows(rounds, seed) if tool == "grades" else (),
             position_test(orders, rounds, seed) if orders else None,
             length_bias(self.relations, self.human, lengths, rounds, seed),
             self_consistency(self.own),
             self._query_trust(sums, queries, margin),
-            _trust(gap, margin), margin, left_out,
-        )  # fmt: skip
+            _trust(gap, margin),
+            margin,
+            left_out,
+        )
 
     def _sums(self) -> dict[str, Floats]:
         """Return counts per query of agreements and of their possible number."""

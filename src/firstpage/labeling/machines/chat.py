@@ -206,9 +206,15 @@ class Chat:
                 f"conflicts must be one of {', '.join(CONFLICTS)}; got {self.conflicts!r}."
             )
         prompt = Prompt(
-            self.rubric, self.guidelines, self.ties, self.instructions, self.prompt_name,
-            self.examples, self.max_examples, self.max_chars,
-        )  # fmt: skip
+            self.rubric,
+            self.guidelines,
+            self.ties,
+            self.instructions,
+            self.prompt_name,
+            self.examples,
+            self.max_examples,
+            self.max_chars,
+        )
         object.__setattr__(self, "prompt", prompt)
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
@@ -287,34 +293,50 @@ class Chat:
             not the API key.
         """
         return {
-            "endpoint": self.url, "model": self.model, "temperature": 0,
-            "conflicts": self.conflicts, "max_chars": self.max_chars, "prices": list(self.prices),
-            "prompt_name": self.prompt_name, "rubric_name": self.rubric.name,
+            "endpoint": self.url,
+            "model": self.model,
+            "temperature": 0,
+            "conflicts": self.conflicts,
+            "max_chars": self.max_chars,
+            "prices": list(self.prices),
+            "prompt_name": self.prompt_name,
+            "rubric_name": self.rubric.name,
             "prompts": {
                 kind: {"text": text, "hash": short_hash(text)}
                 for kind, text in (
-                    ("pairs", self.prompt.system(True)), ("grades", self.prompt.system(False))
+                    ("pairs", self.prompt.system(True)),
+                    ("grades", self.prompt.system(False)),
                 )
             },
             "examples": self.max_examples,
-        }  # fmt: skip
+        }
 
     def _ask(
-        self, part: int, query: str, left: DocumentText, right: DocumentText | None,
+        self,
+        part: int,
+        query: str,
+        left: DocumentText,
+        right: DocumentText | None,
         journal: ReplyJournal | None,
-    ) -> ChatReply:  # fmt: skip
+    ) -> ChatReply:
         body = {
-            "model": self.model, "temperature": 0,
+            "model": self.model,
+            "temperature": 0,
             "messages": self.prompt.messages(query, left, right),
-        }  # fmt: skip
+        }
         request = short_hash(json.dumps(body))
         stored = None if journal is None else journal.get(part, request)
         if stored is not None:
             return stored
         reply = post_chat(
-            self.url, self.key, body, timeout=self.timeout, max_attempts=self.max_attempts,
-            backoff=self.backoff, limiter=self.limiter,
-        )  # fmt: skip
+            self.url,
+            self.key,
+            body,
+            timeout=self.timeout,
+            max_attempts=self.max_attempts,
+            backoff=self.backoff,
+            limiter=self.limiter,
+        )
         if journal is not None:
             journal.put(part, request, reply)
         return reply

@@ -45,9 +45,11 @@ def exchange(request: urllib.request.Request, timeout: float) -> HttpReply:
         with _opener().open(request, timeout=timeout) as response:
             body = response.read(MAX_REPLY_BYTES + 1)
             return HttpReply(
-                response.status, response.headers, body[:MAX_REPLY_BYTES],
+                response.status,
+                response.headers,
+                body[:MAX_REPLY_BYTES],
                 len(body) > MAX_REPLY_BYTES,
-            )  # fmt: skip
+            )
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ExchangeError(_reason(error, timeout)) from None
 
@@ -168,9 +170,15 @@ class _DamagedReplyError(Exception):
 
 
 def post_chat(
-    url: str, key: str, body: Mapping[str, Any], *, timeout: float, max_attempts: int,
-    backoff: float, limiter: RateLimiter,
-) -> ChatReply:  # fmt: skip
+    url: str,
+    key: str,
+    body: Mapping[str, Any],
+    *,
+    timeout: float,
+    max_attempts: int,
+    backoff: float,
+    limiter: RateLimiter,
+) -> ChatReply:
     """Send a request and return its reply; retry if the endpoint is busy or its reply is damaged.
 
     The wait doubles from attempt to attempt and varies at random by half, so that several threads
@@ -261,9 +269,14 @@ def _chat_reply(response: HttpReply, mask: KeyMask, seconds: float, attempts: in
     ending = choice.get("finish_reason")
     tokens, counted = _tokens(payload.get("usage"))
     return ChatReply(
-        mask.stored(text), *tokens, seconds, attempts, ending == "length", counted,
+        mask.stored(text),
+        *tokens,
+        seconds,
+        attempts,
+        ending == "length",
+        counted,
         refused or ending == "content_filter",
-    )  # fmt: skip
+    )
 
 
 def _payload(response: HttpReply, mask: KeyMask) -> dict[str, Any]:

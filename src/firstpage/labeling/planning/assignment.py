@@ -159,9 +159,10 @@ def _fill(board: Board) -> None:
         for task in tasks.values():
             count[task.tool] += 1
         surplus = [
-            t for name, t in tasks.items()
+            t
+            for name, t in tasks.items()
             if query in board.open.get(name, ()) and count[t.tool] > count[tool] + 1
-        ]  # fmt: skip
+        ]
         if surplus:
             task = max(surplus, key=lambda t: (count[t.tool], t.replicate))
             board.put(replace(task, tool=tool, replicate=replicate))

@@ -175,8 +175,10 @@ def format_names(names: Iterable[object]) -> str:
 
 def _unknown_names(a: Assignment) -> list[str]:
     known = {
-        "query": set(a.queries), "assessor": {*a.assessors, *a.departed}, "tool": set(a.tools),
-    }  # fmt: skip
+        "query": set(a.queries),
+        "assessor": {*a.assessors, *a.departed},
+        "tool": set(a.tools),
+    }
     messages = []
     for kind, names in known.items():
         unknown = sorted({getattr(t, kind) for t in a.tasks} - names)

@@ -63,9 +63,10 @@ class ProbeCounts:
 
     def __add__(self, other: ProbeCounts) -> ProbeCounts:
         return ProbeCounts(
-            self.confirmed + other.confirmed, self.tied + other.tied,
+            self.confirmed + other.confirmed,
+            self.tied + other.tied,
             self.contradicted + other.contradicted,
-        )  # fmt: skip
+        )
 
 
 class Closure:
@@ -103,8 +104,9 @@ class Closure:
             for better, below in enumerate(self._known.worse)
             for worse in _bits(below)
             if (min(better, worse), max(better, worse)) not in self.asked
-            and better not in bad and worse not in bad
-        ]  # fmt: skip
+            and better not in bad
+            and worse not in bad
+        ]
 
     def counts(self) -> QuestionCounts:
         """Return how many pairs were asked, are implied, and were never needed."""

@@ -467,9 +467,12 @@ class Session:
             At the first event that does not fit the log before it.
         """
         replayed = Session(
-            self.documents, self._first_setting, prior=self._prior, features=self._features,
+            self.documents,
+            self._first_setting,
+            prior=self._prior,
+            features=self._features,
             gold_questions=self._extras.gold_questions,
-        )  # fmt: skip
+        )
         for number, event in enumerate(self.events):
             try:
                 replayed.apply(event)
@@ -547,9 +550,13 @@ class Session:
 
     def _task_after(self, past: Iterable[AnsweredQuestion]) -> TopKTask:
         return TopKTask(
-            len(self.documents), self.setting.k, self.setting.seed,
-            self._prior, self._features, tuple(past),
-        )  # fmt: skip
+            len(self.documents),
+            self.setting.k,
+            self.setting.seed,
+            self._prior,
+            self._features,
+            tuple(past),
+        )
 
     def _advance(self, run: StrategyRun, event: Judgment) -> None:
         """Pass a judgment to the run of the strategy."""

@@ -350,9 +350,14 @@ def _simulation(
     recall = np.array([_recall(s, m, k) for s, m in zip(scores, merits, strict=True)])
     question_counts = np.array([run.questions for run in runs], np.float64)
     return Simulation(
-        name, k, question_counts, recall, _kndcg(scores, merits, k), groups,
+        name,
+        k,
+        question_counts,
+        recall,
+        _kndcg(scores, merits, k),
+        groups,
         _prior_ndcg(priors, [run.top_k for run in runs], merits, k),
-    )  # fmt: skip
+    )
 
 
 def _rank_scores(top_k: TopK, k: int) -> Floats:

@@ -121,9 +121,14 @@ def pair_values(
 
 
 def bad_value(
-    mean: Floats, document: int, k: int, bad: frozenset[int], flags: int, assessors: int,
+    mean: Floats,
+    document: int,
+    k: int,
+    bad: frozenset[int],
+    flags: int,
+    assessors: int,
     weight: float,
-) -> float:  # fmt: skip
+) -> float:
     """Return the expected change of the top k if a verdict says whether a document is bad.
 
     Parameters

@@ -412,9 +412,14 @@ def by_assessor(overlaps: Iterable[Overlap]) -> dict[str, dict[str, Agreement]]:
 
 
 def contrast(
-    first: Mapping[str, Agreement], second: Mapping[str, Agreement], statistic: str = "overall", *,
-    rounds: int = 2000, seed: int = 0, level: float = 0.95,
-) -> Interval:  # fmt: skip
+    first: Mapping[str, Agreement],
+    second: Mapping[str, Agreement],
+    statistic: str = "overall",
+    *,
+    rounds: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Interval:
     """Return the difference of an agreement statistic between two methods, with its interval.
 
     Parameters
@@ -469,9 +474,13 @@ def contrast(
 
 
 def estimate(
-    tables: Mapping[str, Agreement], statistic: str = "overall", *,
-    rounds: int = 2000, seed: int = 0, level: float = 0.95,
-) -> Interval:  # fmt: skip
+    tables: Mapping[str, Agreement],
+    statistic: str = "overall",
+    *,
+    rounds: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Interval:
     """Return an agreement statistic of all tables (by query) with its bootstrap interval.
 
     Parameters

@@ -87,9 +87,12 @@ class PositionBias:
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics for JSON."""
         return {
-            "left": self.left, "right": self.right, "ties": self.ties,
-            "fraction_left": self.fraction_left.to_dict(), "p": self.p,
-        }  # fmt: skip
+            "left": self.left,
+            "right": self.right,
+            "ties": self.ties,
+            "fraction_left": self.fraction_left.to_dict(),
+            "p": self.p,
+        }
 
 
 @dataclass(frozen=True)

@@ -198,10 +198,16 @@ def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> lis
 
 
 def predicted_effort(
-    documents: int, k: int = 10, *, queries: int = 1, tool: str = "pairs",
-    strategy: str = DEFAULT_STRATEGY, refine: int = 0, seconds: float | None = None,
+    documents: int,
+    k: int = 10,
+    *,
+    queries: int = 1,
+    tool: str = "pairs",
+    strategy: str = DEFAULT_STRATEGY,
+    refine: int = 0,
+    seconds: float | None = None,
     replicates: int = 1,
-) -> Prediction:  # fmt: skip
+) -> Prediction:
     """Return the expected effort of labeling queries with this number of documents.
 
     The questions per query are those of the tool's strategy; with pairs, those of `strategy` plus

@@ -43,9 +43,12 @@ class Proportion:
         """Return the proportion and its interval for JSON."""
         low, high = self.interval
         return {
-            "hits": self.hits, "total": self.total, "value": nan_to_none(self.value),
-            "low": low, "high": high,
-        }  # fmt: skip
+            "hits": self.hits,
+            "total": self.total,
+            "value": nan_to_none(self.value),
+            "low": low,
+            "high": high,
+        }
 
 
 @dataclass(frozen=True)

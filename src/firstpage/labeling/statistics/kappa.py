@@ -203,9 +203,13 @@ def fleiss_kappa(
 
 
 def krippendorff_alpha(
-    ratings: Ratings, metric: Metric = "nominal", *,
-    rounds: int = 2000, seed: int = 0, level: float = 0.95,
-) -> Interval:  # fmt: skip
+    ratings: Ratings,
+    metric: Metric = "nominal",
+    *,
+    rounds: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Interval:
     """Return Krippendorff's alpha with a bootstrap interval over queries.
 
     Alpha is 1 - observed / expected disagreement, from the coincidences of values within units.

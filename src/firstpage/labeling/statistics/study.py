@@ -150,9 +150,13 @@ class Study:
 
 
 def study(
-    records: Sequence[Record], results: Results, *,
-    symmetrize: bool = False, rounds: int = 2000, seed: int = 0,
-) -> Study:  # fmt: skip
+    records: Sequence[Record],
+    results: Results,
+    *,
+    symmetrize: bool = False,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> Study:
     """Compute all statistics of a labeling study.
 
     Parameters
@@ -242,13 +246,18 @@ def _effort_table(effort: Mapping[str, Effort]) -> Table:
     ]  # fmt: skip
     rows = [
         [
-            METHODS[tool], format_value(e.seconds.mean, 2), format_value(e.seconds.median, 2),
-            format_value(e.seconds.sd, 2), format_value(e.minutes.mean, 2),
-            format_value(e.per_query.mean, 2), str(e.judgments), format_value(e.paused / 60, 1),
+            METHODS[tool],
+            format_value(e.seconds.mean, 2),
+            format_value(e.seconds.median, 2),
+            format_value(e.seconds.sd, 2),
+            format_value(e.minutes.mean, 2),
+            format_value(e.per_query.mean, 2),
+            str(e.judgments),
+            format_value(e.paused / 60, 1),
             format_value(e.away / 60, 1),
         ]
         for tool, e in effort.items()
-    ]  # fmt: skip
+    ]
     note = adjusted_note(sum(e.adjusted for e in effort.values()))
     return Table(head, rows, "Effort", note)
 

@@ -68,9 +68,20 @@ def _relevance(key, exists, k, TOP: tl.constexpr):
 
 @triton.jit
 def plackett_luce(
-    s, key, exists, K, W, lo, n, k, PARAMETER: tl.constexpr, AVERAGE: tl.constexpr,
-    CROSS: tl.constexpr, TOP: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+    s,
+    key,
+    exists,
+    K,
+    W,
+    lo,
+    n,
+    k,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    PAIRS: tl.constexpr,
+):
     """Negative log-likelihood of the order under the Plackett-Luce model."""
     top, low = _greatest(s, exists), tl.min(tl.where(exists, s, ALL), 0)
     lowest = tl.min(tl.where(exists, key, ALL), 0)  # is preferred to nothing
@@ -131,9 +142,20 @@ def _direct_plackett_luce(s, key, exists, lowest, K, W, lo, n):
 
 @triton.jit
 def softmax_cross_entropy(
-    s, key, exists, K, W, lo, n, k, PARAMETER: tl.constexpr, AVERAGE: tl.constexpr,
-    CROSS: tl.constexpr, TOP: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+    s,
+    key,
+    exists,
+    K,
+    W,
+    lo,
+    n,
+    k,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    PAIRS: tl.constexpr,
+):
     """Minus the sum of softmax(labels / PARAMETER) * log softmax(scores)."""
     label = _relevance(key, exists, k, TOP)
     target = tl.where(exists, tl.exp((label - _greatest(label, exists)) / PARAMETER), 0.0)
@@ -149,9 +171,20 @@ def softmax_cross_entropy(
 
 @triton.jit
 def cosine(
-    s, key, exists, K, W, lo, n, k, PARAMETER: tl.constexpr, AVERAGE: tl.constexpr,
-    CROSS: tl.constexpr, TOP: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+    s,
+    key,
+    exists,
+    K,
+    W,
+    lo,
+    n,
+    k,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    PAIRS: tl.constexpr,
+):
     """(1 - cosine of scores and labels) / 2; scores shorter than PARAMETER count as that long.
 
     Vectors are divided by their greatest number before they are squared: nothing overflows.
@@ -172,9 +205,20 @@ def cosine(
 
 @triton.jit
 def squared_error(
-    s, key, exists, K, W, lo, n, k, PARAMETER: tl.constexpr, AVERAGE: tl.constexpr,
-    CROSS: tl.constexpr, TOP: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+    s,
+    key,
+    exists,
+    K,
+    W,
+    lo,
+    n,
+    k,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    PAIRS: tl.constexpr,
+):
     """Half the squared differences of scores and labels."""
     error = tl.where(exists, s - _relevance(key, exists, k, TOP), 0.0)
     value = 0.5 * tl.sum(error * error, 0)
@@ -195,9 +239,20 @@ def _logistic(x, weight):
 
 @triton.jit
 def pairwise_logistic(
-    s, key, exists, K, W, lo, n, k, PARAMETER: tl.constexpr, AVERAGE: tl.constexpr,
-    CROSS: tl.constexpr, TOP: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
+    s,
+    key,
+    exists,
+    K,
+    W,
+    lo,
+    n,
+    k,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    PAIRS: tl.constexpr,
+):
     """Logarithms of 1 + exp(s_v - s_u) over pairs, u better than v.
 
     The documents that can be better than another one are written side by side first.  The loss of
@@ -249,10 +304,27 @@ def pairwise_logistic(
 
 @triton.jit(do_not_specialize=["width", "k", "divisor"])
 def each_list(
-    S, Y, M, OFFSETS, K, W, G, V, width, k, divisor, N: tl.constexpr,
-    PAIRS: tl.constexpr, MASKED: tl.constexpr, FLAT: tl.constexpr, PARAMETER: tl.constexpr,
-    AVERAGE: tl.constexpr, CROSS: tl.constexpr, TOP: tl.constexpr, LOSS: tl.constexpr,
-):  # fmt: skip
+    S,
+    Y,
+    M,
+    OFFSETS,
+    K,
+    W,
+    G,
+    V,
+    width,
+    k,
+    divisor,
+    N: tl.constexpr,
+    PAIRS: tl.constexpr,
+    MASKED: tl.constexpr,
+    FLAT: tl.constexpr,
+    PARAMETER: tl.constexpr,
+    AVERAGE: tl.constexpr,
+    CROSS: tl.constexpr,
+    TOP: tl.constexpr,
+    LOSS: tl.constexpr,
+):
     """Write values V and gradients G, divided by a number, of scores S and labels Y.
 
     Lists are the rows of `width` documents, of which M hides some if MASKED is set; or, if FLAT is
@@ -285,9 +357,21 @@ def _read_list(S, Y, M, lo, n, N: tl.constexpr, MASKED: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "depth"])
 def each_lambda_list(
-    S, GAINS, M, SUMS, MOMENTS, K, W, G, V, n, depth, N: tl.constexpr, PAIRS: tl.constexpr,
+    S,
+    GAINS,
+    M,
+    SUMS,
+    MOMENTS,
+    K,
+    W,
+    G,
+    V,
+    n,
+    depth,
+    N: tl.constexpr,
+    PAIRS: tl.constexpr,
     MASKED: tl.constexpr,
-):  # fmt: skip
+):
     """Write LambdaLoss, values V and gradients G, of rows of n documents.
 
     The weight of a pair is its difference of gains times the mean change of the discount if both

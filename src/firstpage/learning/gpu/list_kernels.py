@@ -311,10 +311,28 @@ KINDS = {
 
 @triton.jit
 def fused_pass(
-    X, W, S, G, A, B, K, D, OFFSETS, COUNTS, FACTORS, QUERY_WEIGHTS, FIRSTS, VALUES, GRADIENTS,
-    F: tl.constexpr, WIDE: tl.constexpr, REST: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    X,
+    W,
+    S,
+    G,
+    A,
+    B,
+    K,
+    D,
+    OFFSETS,
+    COUNTS,
+    FACTORS,
+    QUERY_WEIGHTS,
+    FIRSTS,
+    VALUES,
+    GRADIENTS,
+    F: tl.constexpr,
+    WIDE: tl.constexpr,
+    REST: tl.constexpr,
+    R: tl.constexpr,
+    N: tl.constexpr,
     LOSS: tl.constexpr,
-):  # fmt: skip
+):
     """Compute scores, losses and gradients.
 
     Features are read as WIDE columns and the REST, R rows at a time.

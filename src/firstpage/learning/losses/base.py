@@ -444,9 +444,11 @@ class _PythonTarget(LossTarget):
                 "query and one derivative per document."
             ) from error
         for what, array, expected in zip(
-            ("value per query", "derivative per document"), results, (len(truth), len(scores)),
+            ("value per query", "derivative per document"),
+            results,
+            (len(truth), len(scores)),
             strict=True,
-        ):  # fmt: skip
+        ):
             if array.shape != (expected,):
                 raise DataError(
                     f"the loss {self.loss} must return one {what}, {expected} here; got an array "

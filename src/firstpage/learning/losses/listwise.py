@@ -80,9 +80,12 @@ class _PlackettLuceTarget(LossTarget):
         levels = self.levels
         a, b = int(levels.offsets[lo]), int(levels.offsets[hi])
         return [
-            levels.order[a:b], levels.weight[a:b], levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1], levels.end,
-        ]  # fmt: skip
+            levels.order[a:b],
+            levels.weight[a:b],
+            levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1],
+            levels.end,
+        ]
 
     def _workspace(self, lo: int, hi: int) -> list[Floats]:
         rows = int(self.levels.offsets[hi] - self.levels.offsets[lo])
@@ -92,9 +95,14 @@ class _PlackettLuceTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         return kernel.plackett_luce.bind(
-            scores, *self._kernel_inputs(lo, hi), self.upper, self.mass, *self._workspace(lo, hi),
-            values, grad,
-        )  # fmt: skip
+            scores,
+            *self._kernel_inputs(lo, hi),
+            self.upper,
+            self.mass,
+            *self._workspace(lo, hi),
+            values,
+            grad,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.plackett_luce_curvature.bind(
@@ -200,9 +208,14 @@ class TopOneTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.softmax_cross_entropy.bind(
-            scores, self.probability[a:b], self.weight[a:b], self.offsets[lo : hi + 1],
-            self.factor[lo:hi], values, grad,
-        )  # fmt: skip
+            scores,
+            self.probability[a:b],
+            self.weight[a:b],
+            self.offsets[lo : hi + 1],
+            self.factor[lo:hi],
+            values,
+            grad,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
@@ -278,9 +291,15 @@ class _CosineTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.cosine.bind(
-            scores, self.unit[a:b], self.weight[a:b], self.offsets[lo : hi + 1], self.floor,
-            values, grad, norms,
-        )  # fmt: skip
+            scores,
+            self.unit[a:b],
+            self.weight[a:b],
+            self.offsets[lo : hi + 1],
+            self.floor,
+            values,
+            grad,
+            norms,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         """Bind an upper bound of the curvature: the second derivative by one score is at most
@@ -351,9 +370,14 @@ class _SquaredErrorTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.squared_error.bind(
-            scores, self.labels[a:b], self.weight[a:b], self.offsets[lo : hi + 1],
-            self.factor[lo:hi], values, grad,
-        )  # fmt: skip
+            scores,
+            self.labels[a:b],
+            self.weight[a:b],
+            self.offsets[lo : hi + 1],
+            self.factor[lo:hi],
+            values,
+            grad,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])

@@ -85,9 +85,15 @@ class MeasureForm:
         """Return the value of each query where documents are in the order of their labels."""
         out = np.empty(len(truth))
         true_order_values(
-            truth.by_label[0], self.gains, truth.offsets, self.kind, self.discount, self.table,
-            self.scale, out,
-        )  # fmt: skip
+            truth.by_label[0],
+            self.gains,
+            truth.offsets,
+            self.kind,
+            self.discount,
+            self.table,
+            self.scale,
+            out,
+        )
         return out
 
     def gain_range(self, offsets: Ints) -> Floats:

@@ -155,9 +155,13 @@ class _VotedTarget(LossTarget):
         pairs = self.pairs
         rows = slice(int(pairs.offsets[lo]), int(pairs.offsets[hi]))
         return (
-            self.offsets[lo : hi + 1], pairs.offsets[lo : hi + 1], pairs.left[rows],
-            pairs.right[rows], self.left[rows], self.right[rows],
-        )  # fmt: skip
+            self.offsets[lo : hi + 1],
+            pairs.offsets[lo : hi + 1],
+            pairs.left[rows],
+            pairs.right[rows],
+            self.left[rows],
+            self.right[rows],
+        )
 
 
 class _LogisticTarget(_VotedTarget):

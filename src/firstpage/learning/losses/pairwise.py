@@ -236,9 +236,14 @@ class _PairwiseTarget(LossTarget):
         a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])
         levels = self.levels
         return (
-            levels.order[a:b], levels.weight[a:b], levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1], levels.end, self.upper, self.lower,
-        )  # fmt: skip
+            levels.order[a:b],
+            levels.weight[a:b],
+            levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1],
+            levels.end,
+            self.upper,
+            self.lower,
+        )
 
     def _longest(self, lo: int, hi: int) -> int:
         return int(np.diff(self.levels.offsets[lo : hi + 1]).max(initial=0))
@@ -321,9 +326,15 @@ class _LabelMarginTarget(_PairwiseTarget):
     ) -> BoundKernel:
         workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
         return label_margin.label_margin_loss.bind(
-            scores, *self._kernel_inputs(lo, hi), self.labels, int(self.hinge), *workspace, values,
-            grad, curvature,
-        )  # fmt: skip
+            scores,
+            *self._kernel_inputs(lo, hi),
+            self.labels,
+            int(self.hinge),
+            *workspace,
+            values,
+            grad,
+            curvature,
+        )
 
 
 class _HingeTarget(_PairwiseTarget):
@@ -363,11 +374,30 @@ class _HingeTarget(_PairwiseTarget):
         ranks, run, workspace = (np.empty(n, np.int64) for _ in range(3))
         words, word_workspace = np.empty(n, np.uint64), np.empty(n, np.uint64)
         return hinge.pairwise_hinge.bind(
-            scores, levels.order[rows], ends, levels.firsts[lo : hi + 1], levels.end, above, below,
-            number, self._algorithms[lo:hi], last, z, z.view(np.uint64), np.empty(n),
-            np.empty(most_levels), np.empty((3, n)), ranks, np.empty(most_levels, np.int64), run,
-            words, word_workspace, workspace, values, grad,
-        )  # fmt: skip
+            scores,
+            levels.order[rows],
+            ends,
+            levels.firsts[lo : hi + 1],
+            levels.end,
+            above,
+            below,
+            number,
+            self._algorithms[lo:hi],
+            last,
+            z,
+            z.view(np.uint64),
+            np.empty(n),
+            np.empty(most_levels),
+            np.empty((3, n)),
+            ranks,
+            np.empty(most_levels, np.int64),
+            run,
+            words,
+            word_workspace,
+            workspace,
+            values,
+            grad,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)

@@ -129,10 +129,20 @@ class PermutationTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.firsts[lo]), int(self.firsts[hi])
         return kernel.permutation_cross_entropy.bind(
-            scores, self.docs[a:b], self.offsets[lo : hi + 1], self.firsts[lo : hi + 1],
-            self.table[lo:hi], self.starts, self.reach, self.factor[lo:hi],
-            np.empty(MAX_LENGTH), np.empty(1 << MAX_LENGTH), values, grad, curvature,
-        )  # fmt: skip
+            scores,
+            self.docs[a:b],
+            self.offsets[lo : hi + 1],
+            self.firsts[lo : hi + 1],
+            self.table[lo:hi],
+            self.starts,
+            self.reach,
+            self.factor[lo:hi],
+            np.empty(MAX_LENGTH),
+            np.empty(1 << MAX_LENGTH),
+            values,
+            grad,
+            curvature,
+        )
 
 
 @lru_cache(4096)

@@ -92,10 +92,16 @@ class ExpectedMeasure(Loss):
         form = measure_form(self.parsed_measure, truth, self.k)
         evaluations = np.zeros(len(truth) + 1, np.int64)
         return ExpectedMeasureTarget(
-            form, truth.offsets, form.true_values(truth), form.gain_range(truth.offsets),
-            form.importance(), int(self.samples), int(self.seed), evaluations,
+            form,
+            truth.offsets,
+            form.true_values(truth),
+            form.gain_range(truth.offsets),
+            form.importance(),
+            int(self.samples),
+            int(self.seed),
+            evaluations,
             np.zeros(1, np.int64),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +140,33 @@ class ExpectedMeasureTarget(MeasureTarget):
         compressed = np.empty_like(scores)
         logs, means, weights, center = np.empty((4, depth))
         run = kernel.expected_measure.bind(
-            compressed, form.gains[int(offsets[0]) : int(offsets[-1])], offsets, form.kind,
-            form.discount, form.table, form.scale[lo:hi], self.best[lo:hi], self.importance,
-            self.gain_range[lo:hi], self.samples, self.seed, lo + int(self.first_query[0]),
-            evaluations, np.empty(longest),
-            np.empty(depth, np.int64), np.empty(longest, np.int8), logs, means, weights,
-            np.empty(depth + 1), center, np.empty(form.columns), values, grad, curvature,
-        )  # fmt: skip
+            compressed,
+            form.gains[int(offsets[0]) : int(offsets[-1])],
+            offsets,
+            form.kind,
+            form.discount,
+            form.table,
+            form.scale[lo:hi],
+            self.best[lo:hi],
+            self.importance,
+            self.gain_range[lo:hi],
+            self.samples,
+            self.seed,
+            lo + int(self.first_query[0]),
+            evaluations,
+            np.empty(longest),
+            np.empty(depth, np.int64),
+            np.empty(longest, np.int8),
+            logs,
+            means,
+            weights,
+            np.empty(depth + 1),
+            center,
+            np.empty(form.columns),
+            values,
+            grad,
+            curvature,
+        )
 
         def evaluate() -> None:
             compressed[:] = scores

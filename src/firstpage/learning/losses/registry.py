@@ -30,10 +30,19 @@ from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.losses.structural import AveragePrecisionHinge, StructuralHinge
 
 LOSSES: dict[str, type[Loss]] = by_class_name(
-    PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
-    PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
-    ExpectedMeasure, LambdaLoss,
-)  # fmt: skip
+    PairwiseLogistic,
+    PairwiseExponential,
+    PairwiseHinge,
+    PlackettLuce,
+    SoftmaxCrossEntropy,
+    PermutationCrossEntropy,
+    Cosine,
+    SquaredError,
+    AveragePrecisionHinge,
+    StructuralHinge,
+    ExpectedMeasure,
+    LambdaLoss,
+)
 REGISTRY = Registry("loss", LOSSES)
 
 

@@ -264,11 +264,24 @@ class _AveragePrecisionTarget(LossTarget):
         floats = [np.empty(n + 2), np.empty(n), np.empty(n)]  # tail, others, gradient
         stack = np.empty(4 * (n + 2).bit_length() + 16, np.int64)
         return average_precision_hinge.bind(
-            scores, levels.order[a:b], levels.offsets[lo : hi + 1], levels.firsts[lo : hi + 1],
-            self.counts[lo:hi], levels.end, harmonic, z, z.view(np.uint64), *floats,
-            np.empty(n, np.int64), np.empty(n, np.int64), stack, np.empty(n, np.int64),
-            *_sort_workspace(n), values, grad,
-        )  # fmt: skip
+            scores,
+            levels.order[a:b],
+            levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1],
+            self.counts[lo:hi],
+            levels.end,
+            harmonic,
+            z,
+            z.view(np.uint64),
+            *floats,
+            np.empty(n, np.int64),
+            np.empty(n, np.int64),
+            stack,
+            np.empty(n, np.int64),
+            *_sort_workspace(n),
+            values,
+            grad,
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)
@@ -345,9 +358,10 @@ class StructuralHinge(Loss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parsed_delta", parse_delta(self.delta))
         for name, choices in (
-            ("scaling", ("margin", "slack")), ("reference", ("resort", "mean", "fixed")),
+            ("scaling", ("margin", "slack")),
+            ("reference", ("resort", "mean", "fixed")),
             ("search", ("chords", "golden")),
-        ):  # fmt: skip
+        ):
             if getattr(self, name) not in choices:
                 text = " or ".join(map(repr, choices))
                 raise DataError(f"{name} must be {text}; got {getattr(self, name)!r}.")
@@ -440,13 +454,29 @@ class StructuralTarget(LossTarget):
         slack = kernel.CHORDS if self._loss.search == "chords" else kernel.GOLDEN_SECTION
         algorithm = kernel.MARGIN if self._loss.scaling == "margin" else slack
         hinge = kernel.structural_hinge.bind(
-            scores, self._docs[rows], self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1], self._gains[rows], self._true_discounts[rows],
-            self._discounts, algorithm,
-            z, b, key, key.view(np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
-            *_sort_workspace(n), np.empty(2), np.empty(4), np.empty((5, n + 1)),
-            np.empty((4, n + 1), np.int64), values, self._upper_bounds[lo:hi], grad,
-        )  # fmt: skip
+            scores,
+            self._docs[rows],
+            self._starts[lo : hi + 1],
+            self._levels.offsets[lo : hi + 1],
+            self._gains[rows],
+            self._true_discounts[rows],
+            self._discounts,
+            algorithm,
+            z,
+            b,
+            key,
+            key.view(np.uint64),
+            np.empty(n, np.int64),
+            np.empty(n, np.int64),
+            *_sort_workspace(n),
+            np.empty(2),
+            np.empty(4),
+            np.empty((5, n + 1)),
+            np.empty((4, n + 1), np.int64),
+            values,
+            self._upper_bounds[lo:hi],
+            grad,
+        )
         resort = self._bind_resort(lo, hi, scores)
 
         def run() -> None:
@@ -465,11 +495,19 @@ class StructuralTarget(LossTarget):
         n, rows = self._extent(lo, hi)
         z = np.empty(n)
         return kernel.best_reference.bind(
-            scores, self._docs[rows], self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1], self._levels.firsts[lo : hi + 1], self._levels.end,
-            self._discounts, z, z.view(np.uint64), np.empty(n, np.int64), *_sort_workspace(n),
+            scores,
+            self._docs[rows],
+            self._starts[lo : hi + 1],
+            self._levels.offsets[lo : hi + 1],
+            self._levels.firsts[lo : hi + 1],
+            self._levels.end,
+            self._discounts,
+            z,
+            z.view(np.uint64),
+            np.empty(n, np.int64),
+            *_sort_workspace(n),
             self._true_discounts[rows],
-        )  # fmt: skip
+        )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)

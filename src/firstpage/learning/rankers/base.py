@@ -403,9 +403,14 @@ class Ranker(TrainableEstimator, Tabular):
         return order if data.row_order is None else data.row_order[order]
 
     def score(
-        self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None,
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
         pairs: Any = None,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """Return the mean of `measure` over the queries; greater is better.
 
         Parameters

@@ -328,9 +328,12 @@ def _resume(checkpoint: Checkpoint | None) -> BoostingResult:
     state = checkpoint.state
     chosen = [(int(number), float(step)) for number, step in state["chosen"]]
     return BoostingResult(
-        chosen, state["losses"], state["initial_loss"], excluded=state["excluded"],
+        chosen,
+        state["losses"],
+        state["initial_loss"],
+        excluded=state["excluded"],
         stalled_rounds=state["stalled_rounds"],
-    )  # fmt: skip
+    )
 
 
 def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
@@ -341,10 +344,13 @@ def _checkpoint_state(ensemble: BoostingResult) -> Callable[[], SolverState]:
         ensemble.stalled_rounds,
     )
     return lambda: {
-        "iterations": rounds, "chosen": ensemble.chosen[:rounds],
-        "losses": ensemble.losses[:rounds], "initial_loss": ensemble.initial_loss,
-        "excluded": excluded, "stalled_rounds": stalled_rounds,
-    }  # fmt: skip
+        "iterations": rounds,
+        "chosen": ensemble.chosen[:rounds],
+        "losses": ensemble.losses[:rounds],
+        "initial_loss": ensemble.initial_loss,
+        "excluded": excluded,
+        "stalled_rounds": stalled_rounds,
+    }
 
 
 def _boost(
@@ -382,6 +388,10 @@ def _boost(
     if not ensemble.chosen and request.start is None:
         warn(NOTHING_LEARNED)
     return request.result(
-        watcher, model, len(watcher.history), loss, converged=ensemble.finished,
+        watcher,
+        model,
+        len(watcher.history),
+        loss,
+        converged=ensemble.finished,
         interrupted=interrupted,
-    )  # fmt: skip
+    )

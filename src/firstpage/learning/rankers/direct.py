@@ -194,9 +194,13 @@ class CoordinateAscent(Ranker):
         training = request.training.in_memory(type(self).__name__).positive_queries()
         constant = request.warn_if_constant()
         lines = MeasuredLines(
-            training.data.X, training.truth, request.label_measure, self.k, training.each_query(),
+            training.data.X,
+            training.truth,
+            request.label_measure,
+            self.k,
+            training.each_query(),
             request.threads,
-        )  # fmt: skip
+        )
         search = CoordinateSearch(
             0 if constant else int(self.restarts), int(self.max_iter), float(self.tol), request.seed
         )
@@ -222,9 +226,13 @@ class CoordinateAscent(Ranker):
         kept = watcher.best is not None and (watcher.keep_best or interrupted)
         params = watcher.best_params if kept else solved.params
         return request.result(
-            watcher, LinearScoring(params), solved.iterations, solved.value,
-            converged=solved.converged, interrupted=interrupted,
-        )  # fmt: skip
+            watcher,
+            LinearScoring(params),
+            solved.iterations,
+            solved.value,
+            converged=solved.converged,
+            interrupted=interrupted,
+        )
 
     def check_parameters(self) -> None:
         super().check_parameters()

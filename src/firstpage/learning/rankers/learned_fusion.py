@@ -134,8 +134,9 @@ class LearnedFusion:
         self.systems_ = tuple(run.name for run in systems)
         self.ranker_ = self._best_fit(candidates, data, self.seed)
         self.ranker_.training_["fusion"] = {
-            "systems": list(self.systems_), "features": list(check_families(self.features)),
-        }  # fmt: skip
+            "systems": list(self.systems_),
+            "features": list(check_families(self.features)),
+        }
         assert data.docids is not None
         self._held_out_run = Run(data.queries, data.offsets, data.docids, scores, "learned")
         self.held_out_ = self._held_out(systems, report, chosen)

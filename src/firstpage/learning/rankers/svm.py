@@ -334,9 +334,12 @@ class TopSlack(TopMargin):
             return result
         margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
         margin_result = fit_scorer(
-            replace(request, progress=None, checkpoint=None), margin, Linear(), solver,
+            replace(request, progress=None, checkpoint=None),
+            margin,
+            Linear(),
+            solver,
             self._penalty(),
-        )  # fmt: skip
+        )
         assert margin_result.model.coefficients is not None  # it is linear
         start = margin_result.model.coefficients[0]
         second = super()._fit_rounds(replace(request, start=start, checkpoint=None), solver)

@@ -153,9 +153,14 @@ class TopRank(Ranker):
         weights = self._weights([step.measure for step in steps[1:]])
         n_features = request.training.n_features
         model = Cascade(
-            stages[0], tuple(stages[1:]), weights, self._depth(request), self.credit, self.k_agg,
+            stages[0],
+            tuple(stages[1:]),
+            weights,
+            self._depth(request),
+            self.credit,
+            self.k_agg,
             n_features,
-        )  # fmt: skip
+        )
         watcher = request.watcher(lambda params, X: None, path=False)
         watcher.history = steps
         if request.valid is not None:

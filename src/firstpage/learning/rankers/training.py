@@ -149,9 +149,16 @@ class TrainableEstimator(ValidatingEstimator):
     # --- from arguments to a request
 
     def _fit_pairs(
-        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object,
-        pairs: object, valid: object, progress: StepCallback | None, checkpoint: FilePath | None,
-    ) -> None:  # fmt: skip
+        self,
+        X: object,
+        y: object,
+        qid: Iterable[object] | None,
+        sample_weight: object,
+        pairs: object,
+        valid: object,
+        progress: StepCallback | None,
+        checkpoint: FilePath | None,
+    ) -> None:
         """Train on votes on pairs, and set the fitted attributes."""
         self.check_pairs()
         labeled = self.reads_labels()
@@ -167,9 +174,13 @@ class TrainableEstimator(ValidatingEstimator):
         self._fit(scaled, checked, progress, checkpoint, of_valid)
 
     def _in_memory(
-        self, X: object, y: object, qid: Iterable[object] | None, sample_weight: object,
+        self,
+        X: object,
+        y: object,
+        qid: Iterable[object] | None,
+        sample_weight: object,
         position: object,
-    ) -> InMemory:  # fmt: skip
+    ) -> InMemory:
         """Return the arguments of `fit` as training data, checked, weighted and scaled."""
         data = self._dataset(X, y, qid, reset=True)
         if position is not None:
@@ -242,9 +253,12 @@ class TrainableEstimator(ValidatingEstimator):
                     written.done()
 
     def _request(
-        self, training: TrainingData, valid: object, progress: StepCallback | None,
+        self,
+        training: TrainingData,
+        valid: object,
+        progress: StepCallback | None,
         valid_pairs: RowPairs | None = None,
-    ) -> FitRequest:  # fmt: skip
+    ) -> FitRequest:
         """Return the data and the options of a fit, checked."""
         checked, measure = None, any_measure(self.measure_name())
         if valid_pairs is not None:

@@ -137,10 +137,15 @@ class Tree:
         add(0)
         left, right = np.array(children, np.int64).T
         return replace(
-            self, feature=self.feature[order], threshold=self.threshold[order], left=left,
-            right=right, value=self.value[order], missing_left=self.missing_left[order],
+            self,
+            feature=self.feature[order],
+            threshold=self.threshold[order],
+            left=left,
+            right=right,
+            value=self.value[order],
+            missing_left=self.missing_left[order],
             subset=self.subset[order],
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,11 +299,15 @@ def _lightgbm_tree(fields: dict[str, str], feature: Ints, kind: Ints, value: Flo
     )
     zeros, no_child = np.zeros(leaves), np.full(leaves, -1)
     tree = Tree(
-        np.concatenate([feature, no_child]), np.concatenate([threshold, zeros]),
-        np.concatenate([left, no_child]), np.concatenate([right, no_child]),
-        np.concatenate([np.zeros(inner), value]), np.concatenate([missing_left, zeros > 0]),
-        np.concatenate([subset, no_child]), _subsets(fields),
-    )  # fmt: skip
+        np.concatenate([feature, no_child]),
+        np.concatenate([threshold, zeros]),
+        np.concatenate([left, no_child]),
+        np.concatenate([right, no_child]),
+        np.concatenate([np.zeros(inner), value]),
+        np.concatenate([missing_left, zeros > 0]),
+        np.concatenate([subset, no_child]),
+        _subsets(fields),
+    )
     # Zeros read as missing go to the default side.  Most thresholds send them there anyway.
     moved = np.flatnonzero((reads == MISSING_ZERO) & ((threshold >= 0) != default_left))
     return _with_zeros_moved(tree, moved) if len(moved) else tree
@@ -381,19 +390,26 @@ def xgboost_forest(text: str, source: str) -> Forest:
         subset = np.full(len(leaf), -1)
         subsets: list[Ints] = []
         for node, start, size in zip(
-            tree.get("categories_nodes", []), tree.get("categories_segments", []),
-            tree.get("categories_sizes", []), strict=True,
-        ):  # fmt: skip
+            tree.get("categories_nodes", []),
+            tree.get("categories_segments", []),
+            tree.get("categories_sizes", []),
+            strict=True,
+        ):
             subset[node] = len(subsets)
             subsets.append(np.unique(np.array(tree["categories"][start : start + size], np.int64)))
         trees.append(
             Tree(
-                feature, np.where(leaf | categorical, 0.0, below),
+                feature,
+                np.where(leaf | categorical, 0.0, below),
                 # XGBoost sends the categories of a split to the right
-                np.where(categorical, right, left), np.where(categorical, left, right),
-                value, np.where(categorical, ~default_left, default_left), subset, tuple(subsets),
+                np.where(categorical, right, left),
+                np.where(categorical, left, right),
+                value,
+                np.where(categorical, ~default_left, default_left),
+                subset,
+                tuple(subsets),
             )
-        )  # fmt: skip
+        )
     return Forest.from_trees(trees, single=True)
 
 
@@ -401,12 +417,17 @@ def lightgbm_text(trees: Sequence[Tree], n_features: int) -> str:
     """Return the trees in LightGBM's text format; gains and counts, which are unknown, are 0."""
     blocks = [f"Tree={number}\n{_tree_block(tree)}\n\n\n" for number, tree in enumerate(trees)]
     head = [
-        "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
-        f"max_feature_idx={n_features - 1}", "objective=regression",
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={n_features - 1}",
+        "objective=regression",
         "feature_names=" + " ".join(f"Column_{i}" for i in range(n_features)),
         "feature_infos=" + " ".join(["[-inf:inf]"] * n_features),
         "tree_sizes=" + _joined(len(block) for block in blocks),
-    ]  # fmt: skip
+    ]
     tail = "end of trees\n\nfeature_importances:\n\nparameters:\nend of parameters\n\n"
     return "\n".join(head) + "\n\n" + "".join(blocks) + tail + "pandas_categorical:null\n"
 

@@ -149,9 +149,13 @@ class Operations(Protocol):
 
 
 def forward(
-    operations: Operations, x: Tensor, weights: dict[str, Tensor], layers: int, norm: bool,
+    operations: Operations,
+    x: Tensor,
+    weights: dict[str, Tensor],
+    layers: int,
+    norm: bool,
     blocks: int,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return one score per row: hidden layers, attention blocks, and a linear output.
 
     The blocks are those of Vaswani et al. (2017), normalized before each of their two parts.

@@ -241,15 +241,22 @@ class NetworkScoring(ScoringBase):
         mean, deviation = (np.array(stored[n], np.float64) for n in ("mean", "deviation"))
         attention, layers = stored["attention"], stored["layers"]
         sizes = [*layers, *(attention or ())]
-        known = (stored["activation"] in ACTIVATIONS, stored["input"] in INPUTS,
-                 stored["norm"] in (None, "layer"), attention is None or len(attention) == 3,
-                 all(type(size) is int and size >= 1 for size in sizes))  # fmt: skip
+        known = (
+            stored["activation"] in ACTIVATIONS,
+            stored["input"] in INPUTS,
+            stored["norm"] in (None, "layer"),
+            attention is None or len(attention) == 3,
+            all(type(size) is int and size >= 1 for size in sizes),
+        )
         if not all(known) or (attention and (not layers or layers[-1] % attention[1])):
             raise DataError("the architecture of the network is not known")
         shape = Architecture(
-            len(mean), tuple(layers), stored["activation"], stored["norm"] is not None,
+            len(mean),
+            tuple(layers),
+            stored["activation"],
+            stored["norm"] is not None,
             None if attention is None else (attention[0], attention[1], attention[2]),
-        )  # fmt: skip
+        )
         network = cls(
             shape,
             InputTransform(stored["input"], mean, deviation),

@@ -123,9 +123,12 @@ class StumpsScoring(ScoringBase):
 
     def to_dict(self) -> JsonObject:
         return {
-            "kind": "stumps", "n_features": self.n_features, "feature": self.feature.tolist(),
-            "threshold": self.threshold.tolist(), "step": self.step.tolist(),
-        }  # fmt: skip
+            "kind": "stumps",
+            "n_features": self.n_features,
+            "feature": self.feature.tolist(),
+            "threshold": self.threshold.tolist(),
+            "step": self.step.tolist(),
+        }
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> StumpsScoring:

@@ -106,9 +106,11 @@ class TorchOperations:
         self._heads, self._lists = heads, lists
         functions = torch.nn.functional
         self._activation = {
-            "relu": torch.relu, "tanh": torch.tanh, "silu": functions.silu,
+            "relu": torch.relu,
+            "tanh": torch.tanh,
+            "silu": functions.silu,
             "gelu": lambda x: functions.gelu(x, approximate="tanh"),
-        }[activation]  # fmt: skip
+        }[activation]
         self.dropout = dropout
         self.generator: torch.Generator | None = None
 

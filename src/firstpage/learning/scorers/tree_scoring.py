@@ -221,9 +221,11 @@ class TreesScoring(ScoringBase):
 
     def to_dict(self) -> JsonObject:
         return {
-            "kind": "trees", "library": self.library, "n_features": self.n_features,
+            "kind": "trees",
+            "library": self.library,
+            "n_features": self.n_features,
             "text": self.text,
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> TreesScoring:

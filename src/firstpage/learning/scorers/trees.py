@@ -259,9 +259,12 @@ class LightGBM:
             params["learning_rate"] /= trees.forests
             step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores)}
         data = lightgbm.Dataset(
-            X, np.zeros(X.shape[0]), params=params, free_raw_data=False,
+            X,
+            np.zeros(X.shape[0]),
+            params=params,
+            free_raw_data=False,
             categorical_feature=list(categorical) or "auto",
-        )  # fmt: skip
+        )
         return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
 
     @staticmethod

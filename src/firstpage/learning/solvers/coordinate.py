@@ -68,9 +68,14 @@ class MeasuredLines:
     best: tuple[Floats, float]
 
     def __init__(
-        self, X: Features, truth: Truth, measure: Measure, k: int | None, weights: Floats,
+        self,
+        X: Features,
+        truth: Truth,
+        measure: Measure,
+        k: int | None,
+        weights: Floats,
         threads: int | None = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._X = X if isinstance(X, np.ndarray) else X.tocsc()
         self._truth, self._measure = truth, measure
         self._weights = weights / weights.sum()
@@ -167,11 +172,19 @@ class MeasuredLines:
         a, b = self._truth.offsets[lo], self._truth.offsets[hi]
         steps, changes = workspace.steps, workspace.changes
         count = measure_breakpoints(
-            self._scores[a:b], self._direction[a:b], form.gains[a:b],
-            self._truth.offsets[lo : hi + 1] - a, form.kind, form.discount, form.table,
-            form.scale[lo:hi] * self._weights[lo:hi], *workspace.arrays, steps, changes,
+            self._scores[a:b],
+            self._direction[a:b],
+            form.gains[a:b],
+            self._truth.offsets[lo : hi + 1] - a,
+            form.kind,
+            form.discount,
+            form.table,
+            form.scale[lo:hi] * self._weights[lo:hi],
+            *workspace.arrays,
+            steps,
+            changes,
             self._values[lo:hi],
-        )  # fmt: skip
+        )
         self._found[block] = steps[:count].copy(), changes[:count].copy()
 
     def _best_of_grid(self, scores: Floats, direction: Floats) -> float:
@@ -225,9 +238,15 @@ class CoordinateSearch:
     ) -> SolverResult:
         """Maximize the mean measure; values are reported with the opposite sign."""
         state: SolverState = resume.state or {
-            "restart": 0, "cycle": 0, "first": start, "params": start, "value": -np.inf,
-            "best": start, "best_value": -np.inf, "iterations": 0,
-        }  # fmt: skip
+            "restart": 0,
+            "cycle": 0,
+            "first": start,
+            "params": start,
+            "value": -np.inf,
+            "best": start,
+            "best_value": -np.inf,
+            "iterations": 0,
+        }
         state = dict(state)
         done = resume.iterations  # the state may be one iteration ahead
         if resume.report_state is not None:

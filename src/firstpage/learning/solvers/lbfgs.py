@@ -207,9 +207,13 @@ class _LinePoint:
 
 
 def _line_search(
-    evaluate: Callable[[Floats], tuple[float, Floats]], x: Floats, value: float, gradient: Floats,
-    direction: Floats, rounding_error: float,
-) -> _LinePoint | None:  # fmt: skip
+    evaluate: Callable[[Floats], tuple[float, Floats]],
+    x: Floats,
+    value: float,
+    gradient: Floats,
+    direction: Floats,
+    rounding_error: float,
+) -> _LinePoint | None:
     """Return a point that satisfies the strong Wolfe conditions, or None.
 
     Where values differ by rounding errors alone, the approximate conditions of Hager and Zhang

@@ -93,8 +93,12 @@ class BlockObjective:
     @cached_property
     def _lanes(self) -> Lanes:
         count = self.threads
-        return Lanes([[run for block in self._kernels[lane::count] for run in block]
-                      for lane in range(count)])  # fmt: skip
+        return Lanes(
+            [
+                [run for block in self._kernels[lane::count] for run in block]
+                for lane in range(count)
+            ]
+        )
 
     @property
     def size(self) -> int:
@@ -133,9 +137,11 @@ class BlockObjective:
             *(sums[block] for block in blocks), strict=True
         )
         return (
-            float(sum(losses)), np.sum(gradients, axis=0), float(sum(loss_errors)),
+            float(sum(losses)),
+            np.sum(gradients, axis=0),
+            float(sum(loss_errors)),
             np.sum(gradient_errors, axis=0),
-        )  # fmt: skip
+        )
 
     def _block_with_errors(self, lo: int, hi: int, params: Floats) -> LossWithErrors:
         """Return the sums of `evaluate_with_errors` over the queries lo:hi.

@@ -154,9 +154,7 @@ class ScoreSpace:
             for i, (lo, hi) in enumerate(bounds[lane :: len(forward)]):
                 a, b = int(offsets[lo]), int(offsets[hi])
                 copy = partial(np.copyto, self._scores[a:b], self._new_scores[a:b])
-                runs += [
-                    scorings[i], copy, losses[2 * i], losses[2 * i + 1], backpropagations[i]
-                ]  # fmt: skip
+                runs += [scorings[i], copy, losses[2 * i], losses[2 * i + 1], backpropagations[i]]
             lanes.append(runs)
         return Lanes(lanes)
 

@@ -185,9 +185,13 @@ class ShardedObjective:
     """
 
     def __init__(
-        self, job: ShardJob[ObjectiveShard], scorer: BoundScorer, counts: Sequence[tuple[int, int]],
-        l2: float, batch: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        job: ShardJob[ObjectiveShard],
+        scorer: BoundScorer,
+        counts: Sequence[tuple[int, int]],
+        l2: float,
+        batch: int | None = None,
+    ) -> None:
         self.job, self.scorer, self.counts, self.l2 = job, scorer, list(counts), l2
         self.frozen: Floats | None = None  # the parameters whose true rankings are frozen
         self._ends = np.cumsum([0, *(queries for queries, _ in counts)]).tolist()

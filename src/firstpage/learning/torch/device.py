@@ -44,9 +44,14 @@ def is_used(scores: Tensor, offsets: FlatOffsets | None = None, k: int | None = 
 
 
 def evaluate(
-    loss: KernelLoss, scores: Tensor, labels: Tensor, mask: Tensor | None,
-    offsets: FlatOffsets | None, k: int | None, divisor: int,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    loss: KernelLoss,
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor | None,
+    offsets: FlatOffsets | None,
+    k: int | None,
+    divisor: int,
+) -> tuple[Tensor, Tensor]:
     """Return values and gradients divided by a number, in the shape of the lists."""
     from firstpage.learning.gpu import label_batches
 
@@ -66,12 +71,28 @@ def evaluate(
         workspace = scores.new_empty(WORKSPACES[loss.name] * scores.numel(), dtype=dtype)
     with _on(scores.device):
         label_batches.each_list[(count,)](
-            scores, labels, scores if mask is None else _readable(mask.contiguous()), ends, keys,
-            workspace, gradient, values, width, longest if k is None else k, divisor, size,
-            max(PAIR_CELLS // size, 1), mask is not None, offsets is not None, loss.parameter,
-            loss.average, loss.cross, k is not None, getattr(label_batches, loss.name),
+            scores,
+            labels,
+            scores if mask is None else _readable(mask.contiguous()),
+            ends,
+            keys,
+            workspace,
+            gradient,
+            values,
+            width,
+            longest if k is None else k,
+            divisor,
+            size,
+            max(PAIR_CELLS // size, 1),
+            mask is not None,
+            offsets is not None,
+            loss.parameter,
+            loss.average,
+            loss.cross,
+            k is not None,
+            getattr(label_batches, loss.name),
             num_warps=_warps(size, loss.name == "pairwise_logistic"),
-        )  # fmt: skip
+        )
     return values, gradient
 
 
@@ -97,10 +118,22 @@ def lambda_loss(
     workspace = scores.new_empty(7 * scores.numel())
     with _on(scores.device):
         label_batches.each_lambda_list[(count,)](
-            scores, gains, scores if mask is None else _readable(mask.contiguous()), sums, moments,
-            keys, workspace, gradient, values, width, depth, size, max(PAIR_CELLS // size, 1),
-            mask is not None, num_warps=_warps(size, pairs=True),
-        )  # fmt: skip
+            scores,
+            gains,
+            scores if mask is None else _readable(mask.contiguous()),
+            sums,
+            moments,
+            keys,
+            workspace,
+            gradient,
+            values,
+            width,
+            depth,
+            size,
+            max(PAIR_CELLS // size, 1),
+            mask is not None,
+            num_warps=_warps(size, pairs=True),
+        )
     return values, gradient
 
 

@@ -75,9 +75,18 @@ def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) ->
     values, gradient = np.empty(lists.size), np.empty_like(scores)
     items, words = np.empty((2, longest), np.int64), np.empty((2, longest), np.uint64)
     wide = kernel.plackett_luce(
-        scores, labels, labels.view(np.uint64), offsets, k or 0, int(average), items, words,
-        np.empty_like(scores), values, gradient,
-    )  # fmt: skip
+        scores,
+        labels,
+        labels.view(np.uint64),
+        offsets,
+        k or 0,
+        int(average),
+        items,
+        words,
+        np.empty_like(scores),
+        values,
+        gradient,
+    )
     return loss.value_grad(scores, lists.truth) if wide else (values, gradient)
 
 
@@ -101,9 +110,16 @@ def _by_relevance(loss: Any, lists: FlatLists, k: int | None, parameter: float) 
     scores, labels, offsets, _, longest = lists
     values, gradient = np.empty(lists.size), np.empty_like(scores)
     loss(
-        scores, labels, offsets, k or 0, parameter, np.empty(longest, np.int64),
-        np.empty_like(scores), values, gradient,
-    )  # fmt: skip
+        scores,
+        labels,
+        offsets,
+        k or 0,
+        parameter,
+        np.empty(longest, np.int64),
+        np.empty_like(scores),
+        values,
+        gradient,
+    )
     return values, gradient
 
 

@@ -106,9 +106,14 @@ class RankingLoss(torch.nn.Module):
         return self._reduced(scores, values, gradient, factor, batch.number)
 
     def _by_triton(
-        self, kernel: device.KernelLoss, scores: Tensor, labels: Tensor, mask: Tensor | None,
-        flat: FlatOffsets | None, weights: Tensor | None,
-    ) -> Tensor:  # fmt: skip
+        self,
+        kernel: device.KernelLoss,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor | None,
+        flat: FlatOffsets | None,
+        weights: Tensor | None,
+    ) -> Tensor:
         """Return the loss of a batch on a GPU; the kernel divides by the number of lists."""
         count = len(scores) if flat is None else len(flat.ends) - 1
         self._check_weights(weights, count)

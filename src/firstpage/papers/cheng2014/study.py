@@ -111,11 +111,15 @@ def scaling_claims(data: str) -> Callable[[Cells], list[Claim]]:
         slack = [m for m in MEASURES if m not in margin]
         return [
             *claims,
-            all_hold(f"TopSlack is better at {', '.join(slack)}",
-                  better_at(cells, "TopSlack", "TopMargin", slack)),
-            all_hold(f"TopMargin is better at {', '.join(margin)}",
-                  better_at(cells, "TopMargin", "TopSlack", margin)),
-        ]  # fmt: skip
+            all_hold(
+                f"TopSlack is better at {', '.join(slack)}",
+                better_at(cells, "TopSlack", "TopMargin", slack),
+            ),
+            all_hold(
+                f"TopMargin is better at {', '.join(margin)}",
+                better_at(cells, "TopMargin", "TopSlack", margin),
+            ),
+        ]
 
     return claims
 
@@ -164,8 +168,9 @@ def comparison_claims(data: str) -> Callable[[Cells], list[Claim]]:
         for top in (LISTMLE, "TopRank"):
             comparisons = [
                 greater(f"{o}, {m}", _values(cells, top, m), _values(cells, o, m))
-                for o in rest for m in MEASURES
-            ]  # fmt: skip
+                for o in rest
+                for m in MEASURES
+            ]
             text = f"{top} is better than all rankers that are not top-k rankers, at every measure"
             claims.append(all_hold_counted(text, comparisons, source))
         return [*claims, _first_or_second(cells, source)]
@@ -177,25 +182,35 @@ def _dataset_claims(cells: Cells, data: str) -> list[Claim]:
     """Return the claims about a single data set."""
     if data == "OHSUMED":
         listwise = [
-            all_hold_counted(f"{name} is better than Regression and RankSVM at every measure", [
-                greater(f"{o}, {m}", _values(cells, name, m), _values(cells, o, m))
-                for o in ("Regression", "RankSVM") for m in MEASURES
-            ], "paper")
+            all_hold_counted(
+                f"{name} is better than Regression and RankSVM at every measure",
+                [
+                    greater(f"{o}, {m}", _values(cells, name, m), _values(cells, o, m))
+                    for o in ("Regression", "RankSVM")
+                    for m in MEASURES
+                ],
+                "paper",
+            )
             for name in ("ListNet", LISTMLE, "TopRank")
-        ]  # fmt: skip
+        ]
         five = [m for m in MEASURES if m != "P@1"]
         return [
             *listwise,
-            all_hold(f"TopRank is better than {LISTMLE} at all but P@1",
-                  better_at(cells, "TopRank", LISTMLE, five)),
-            all_hold(f"TopRank is worse than {LISTMLE} at P@1",
-                  better_at(cells, LISTMLE, "TopRank", ["P@1"])),
-        ]  # fmt: skip
+            all_hold(
+                f"TopRank is better than {LISTMLE} at all but P@1",
+                better_at(cells, "TopRank", LISTMLE, five),
+            ),
+            all_hold(
+                f"TopRank is worse than {LISTMLE} at P@1",
+                better_at(cells, LISTMLE, "TopRank", ["P@1"]),
+            ),
+        ]
     if data == "TD2004":
         comparisons = [
             greater(f"{o}, {m}", _values(cells, "RankSVM", m), _values(cells, o, m))
-            for o in ("ListNet", "TopSlack") for m in ("P@1", "NDCG@1")
-        ]  # fmt: skip
+            for o in ("ListNet", "TopSlack")
+            for m in ("P@1", "NDCG@1")
+        ]
         return [
             all_hold(
                 "RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", comparisons
@@ -236,15 +251,19 @@ def overall_claims(cells: Cells) -> list[Claim]:
     """Return the claim about Figure 4: "best with 11 of 18 points, second with the rest"."""
     ranks = [
         toprank_rank(Cells(c for c in cells if c.labels["data"] == data), m)
-        for data in PAPER_DATASETS for m in MEASURES
-    ]  # fmt: skip
+        for data in PAPER_DATASETS
+        for m in MEASURES
+    ]
     first, second = ranks.count(1), ranks.count(2)
     evidence = f"first at {first}, second at {second}, below at {len(ranks) - first - second}"
     holds = first >= 11 and first + second == len(ranks)
     return [
-        Claim("TopRank is the best at 11 of 18 points and the second at the other 7",
-              "holds" if holds else "does not hold", evidence)
-    ]  # fmt: skip
+        Claim(
+            "TopRank is the best at 11 of 18 points and the second at the other 7",
+            "holds" if holds else "does not hold",
+            evidence,
+        )
+    ]
 
 
 def variant_claims(cells: Cells) -> list[Claim]:
@@ -366,9 +385,13 @@ def _only_slack_and_toprank(row: Row) -> bool:
 
 
 def _figure(
-    figure: int, data: str, title: str, statement: str, row_filter: Callable[[Row], bool],
+    figure: int,
+    data: str,
+    title: str,
+    statement: str,
+    row_filter: Callable[[Row], bool],
     claims: Callable[[Cells], list[Claim]],
-) -> PaperEntry:  # fmt: skip
+) -> PaperEntry:
     note = METHOD_NOTE + (NO_NUMBERS_NOTE if data in PAPER_DATASETS else OUR_DATA_NOTE)
     return PaperEntry(
         _entry_name(figure, data),
@@ -450,9 +473,12 @@ def _overall_entry() -> PaperEntry:
 
 def _votes_entry(data: str) -> PaperEntry:
     return PaperEntry(
-        f"votes-{data.lower()}", f"Variants of the votes on {data}",
+        f"votes-{data.lower()}",
+        f"Variants of the votes on {data}",
         "t, k and the rule for the weights are fixed, without alternatives.",
-        _comparison_experiments(data), variant_claims, row_filter=lambda row: "variant" in row,
+        _comparison_experiments(data),
+        variant_claims,
+        row_filter=lambda row: "variant" in row,
         note="Each row changes one detail of the first. As printed: credit within the first half "
         "of 100 candidates, and weights proportional to the measure of the voters on validation "
         "data.",
@@ -461,7 +487,7 @@ def _votes_entry(data: str) -> PaperEntry:
         "validation queries for the weights. Each variant changes only what it names.",
         thinned=THINNED,
         paper_protocol=PaperProtocol(_comparison_experiments(data, costs=PRINTED_COSTS)),
-    )  # fmt: skip
+    )
 
 
 def _scaling_entry(data: str) -> PaperEntry:
@@ -477,16 +503,18 @@ def _scaling_entry(data: str) -> PaperEntry:
         )
     ]
     return PaperEntry(
-        f"scaling-{data.lower()}", f"Slack and margin scaling, everything else equal, on {data}",
+        f"scaling-{data.lower()}",
+        f"Slack and margin scaling, everything else equal, on {data}",
         "Slack scaling is better behaved than margin scaling.",
-        experiments, scaling_entry_claims,
+        experiments,
+        scaling_entry_claims,
         note="Both have the same C, the same least-squares start and the same true ranking (equal "
         "labels by score). Where the optimum is w = 0, the order of the start is used; such folds "
         "are counted. There TopSlack also tries the direction of TopMargin.",
         held_equal="everything but the scaling: queries, folds, features, C, the start, the true "
         "ranking, and the gap at which cutting planes stop. Nothing is tuned. Not equal: where its "
         "optimum is w = 0, TopSlack also tries the direction of TopMargin.",
-    )  # fmt: skip
+    )
 
 
 def _entries() -> list[PaperEntry]:

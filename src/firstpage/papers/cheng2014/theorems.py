@@ -62,8 +62,11 @@ def random_problem(
     """Return a problem with random features and noisy linear grades."""
     X = rng.normal(size=(queries * docs, features))
     utility = X @ rng.normal(size=features) + rng.normal(size=len(X))
-    return RankingProblem(X, np.digitize(utility, [-1.0, 0.5, 2.0]).astype(np.float64),
-                np.repeat(np.arange(queries), docs))  # fmt: skip
+    return RankingProblem(
+        X,
+        np.digitize(utility, [-1.0, 0.5, 2.0]).astype(np.float64),
+        np.repeat(np.arange(queries), docs),
+    )
 
 
 def iterations(data: RankingProblem, C: float, epsilon: float, max_iterations: int = 20_000) -> int:
@@ -105,11 +108,12 @@ def one_slack(rng: np.random.Generator, samples: int) -> Evidence:
     rows = count_iterations(rng)
     above_bound = [row for row in rows if row[2] > row[3]]
     numbers = {
-        "runs": len(rows), "above the bound": len(above_bound),
+        "runs": len(rows),
+        "above the bound": len(above_bound),
         "largest number of iterations": max(row[2] for row in rows),
         "largest fraction of the bound": max(float(row[2] / row[3]) for row in rows),
         "largest growth exponent of iterations in 1/epsilon": max(_growth(rows, C) for C in COSTS),
-    }  # fmt: skip
+    }
     example = ""
     if above_bound:
         C, epsilon, count, _ = above_bound[0]
@@ -146,9 +150,10 @@ def line_search(rng: np.random.Generator, samples: int) -> Evidence:
             max_plain = max(max_plain, iterations(data, C, e))
             above_bound += count > one_slack_bound(data, C, e)
     numbers = {
-        "largest number of iterations": max_count, "largest number of the plain loop": max_plain,
+        "largest number of iterations": max_count,
+        "largest number of the plain loop": max_plain,
         "above the bound": above_bound,
-    }  # fmt: skip
+    }
     return Evidence(above_bound == 0 and max_count <= max_plain, numbers)
 
 

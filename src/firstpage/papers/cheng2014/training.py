@@ -98,9 +98,13 @@ VARIANTS = {
 
 
 def evaluate_rankers(
-    rng: np.random.Generator, data: str, target: str, fold: int, folder: str,
+    rng: np.random.Generator,
+    data: str,
+    target: str,
+    fold: int,
+    folder: str,
     costs: Sequence[float] = COSTS,
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """Return the rows of all rankers of Figures 2 to 4 and of variants of TopRank, on one fold.
 
     `costs` are the values of C to choose from.

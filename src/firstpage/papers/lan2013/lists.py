@@ -47,9 +47,15 @@ Values = dict[str, Floats]  # by measure: one value per query
 
 
 def evaluate_on_ordered_lists(
-    rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: ParameterGrid, fold: int, folder: str, printed: bool = False,
-) -> list[Row]:  # fmt: skip
+    rng: np.random.Generator,
+    data: str,
+    model: str,
+    ks: Sequence[Depth],
+    grid: ParameterGrid,
+    fold: int,
+    folder: str,
+    printed: bool = False,
+) -> list[Row]:
     """Return the rows of Figures 1 and 2 for one fold; labels are full orders, larger is better."""
     train, valid, test = _ordered_fold(folder, fold, 0)
     return [
@@ -63,9 +69,16 @@ def evaluate_on_ordered_lists(
 
 
 def evaluate_on_graded_lists(
-    rng: np.random.Generator, data: str, model: str, ks: Sequence[Depth],
-    grid: ParameterGrid, normalize: str | None, fold: int, folder: str, printed: bool = False,
-) -> list[Row]:  # fmt: skip
+    rng: np.random.Generator,
+    data: str,
+    model: str,
+    ks: Sequence[Depth],
+    grid: ParameterGrid,
+    normalize: str | None,
+    fold: int,
+    folder: str,
+    printed: bool = False,
+) -> list[Row]:
     """Return the rows of one fold of graded data with equal grades in a random order.
 
     Rankers are tested on this order, and on the grades.
@@ -81,9 +94,14 @@ def evaluate_on_graded_lists(
 
 
 def fit_top_k(
-    model: str, k: Depth, grid: ParameterGrid, train: Dataset, valid: Dataset,
-    normalize: str | None = None, printed: bool = False,
-) -> Ranker:  # fmt: skip
+    model: str,
+    k: Depth,
+    grid: ParameterGrid,
+    train: Dataset,
+    valid: Dataset,
+    normalize: str | None = None,
+    printed: bool = False,
+) -> Ranker:
     """Return a ranker fitted to the top-k truth, with parameters tuned on validation data.
 
     With `printed`, rankers have the printed numbers of rounds and no penalty.
@@ -140,10 +158,15 @@ def evaluate_on_synthetic_lists(
         for k in ks:
             measured = query_values(fit_top_k(model, k, grid, train, valid, printed=printed), test)
             rows += [
-                {"data": f"synthetic, n = {n}", "model": model, "k": k, "measure": m,
-                 "value": float(values.mean())}
+                {
+                    "data": f"synthetic, n = {n}",
+                    "model": model,
+                    "k": k,
+                    "measure": m,
+                    "value": float(values.mean()),
+                }
                 for m, values in measured.items()
-            ]  # fmt: skip
+            ]
     return rows
 
 
@@ -152,9 +175,14 @@ def synthetic_lists(
 ) -> tuple[Dataset, Dataset, Dataset]:
     """Return simulated training, validation and test data."""
     generator = Synthetic(
-        queries=sum(split_sizes), docs=n, features=FEATURES, noise=NOISE, labels="order",
-        head_fraction=TOP_FRACTION if tail == "misleading" else None, seed=seed,
-    )  # fmt: skip
+        queries=sum(split_sizes),
+        docs=n,
+        features=FEATURES,
+        noise=NOISE,
+        labels="order",
+        head_fraction=TOP_FRACTION if tail == "misleading" else None,
+        seed=seed,
+    )
     data = generator.dataset()
     if tail == "random":
         data = data.with_labels(shuffle_tails(data.truth, seed))

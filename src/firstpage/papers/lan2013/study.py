@@ -88,11 +88,15 @@ def sufficient_by(measure: str) -> ClaimFunction:
 
     def claim(cells: Cells) -> Claim:
         comparisons = [
-            no_greater(model, _values(cells, model, measure, FULL),
-                       _values(cells, model, measure, SUFFICIENT_K[model]), STABLE_MARGIN,
-                       ", full order against top k")
+            no_greater(
+                model,
+                _values(cells, model, measure, FULL),
+                _values(cells, model, measure, SUFFICIENT_K[model]),
+                STABLE_MARGIN,
+                ", full order against top k",
+            )
             for model in MODELS
-        ]  # fmt: skip
+        ]
         text = f"also by {measure}: the full order gains less than {STABLE_MARGIN}"
         return all_hold(text, comparisons, source="ours")
 
@@ -108,8 +112,9 @@ def drops(
         deeper = "the full order" if low == FULL else f"k = {low}"
         return all_hold(
             f"{', '.join(models)} drop when k exceeds {high} (k = {high} is above {deeper})",
-            [_better(cells, model, m, high, low) for model in models for m in MEASURES], **source,
-        )  # fmt: skip
+            [_better(cells, model, m, high, low) for model in models for m in MEASURES],
+            **source,
+        )
 
     return claim
 
@@ -124,9 +129,7 @@ def full_order_below_top_1(cells: Cells) -> Claim:
 
 def rises_and_drops(cells: Cells) -> Claim:
     """Return the claim that the curve of ListMLE rises and then drops."""
-    comparisons = [
-        _better(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)
-    ]  # fmt: skip
+    comparisons = [_better(cells, "ListMLE", m, 20, other) for m in MEASURES for other in (1, FULL)]
     text = "ListMLE rises and then drops: k = 20 is above k = 1 and the full order"
     return all_hold(text, comparisons, source="ours")
 
@@ -138,8 +141,9 @@ def _values(cells: Cells, model: str, measure: str, k: Depth) -> Floats:
 def _better(cells: Cells, model: str, measure: str, better: Depth, worse: Depth) -> Claim:
     return greater(
         f"{model}, {measure}",
-        _values(cells, model, measure, better), _values(cells, model, measure, worse),
-    )  # fmt: skip
+        _values(cells, model, measure, better),
+        _values(cells, model, measure, worse),
+    )
 
 
 def _largest_difference(cells: Cells, model: str, measure: str, last: Depth) -> Claim:
@@ -254,12 +258,22 @@ def figure_entry(
         return [
             Experiment(
                 lists.evaluate_on_ordered_lists,
-                {"data": data, "model": model, "ks": [k], "grid": grids[model], "fold": fold,
-                 **options},
-                f"fold {fold}", dataset=data.lower(), randomized=False,
+                {
+                    "data": data,
+                    "model": model,
+                    "ks": [k],
+                    "grid": grids[model],
+                    "fold": fold,
+                    **options,
+                },
+                f"fold {fold}",
+                dataset=data.lower(),
+                randomized=False,
             )
-            for fold in letor_protocol.FOLDS for model in MODELS for k in DEPTHS
-        ]  # fmt: skip
+            for fold in letor_protocol.FOLDS
+            for model in MODELS
+            for k in DEPTHS
+        ]
 
     return PaperEntry(
         f"figure{number}",
@@ -323,12 +337,23 @@ def graded_entry(data: str, normalize: str | None) -> PaperEntry:
         return [
             Experiment(
                 lists.evaluate_on_graded_lists,
-                {"data": data, "model": model, "ks": list(GRADED_DEPTHS), "grid": grids[model],
-                 "normalize": normalize, "fold": fold, **options},
-                f"fold {fold}", 5, 1, data.lower(),
+                {
+                    "data": data,
+                    "model": model,
+                    "ks": list(GRADED_DEPTHS),
+                    "grid": grids[model],
+                    "normalize": normalize,
+                    "fold": fold,
+                    **options,
+                },
+                f"fold {fold}",
+                5,
+                1,
+                data.lower(),
             )
-            for fold in letor_protocol.FOLDS for model in MODELS
-        ]  # fmt: skip
+            for fold in letor_protocol.FOLDS
+            for model in MODELS
+        ]
 
     orders = (
         "Equal grades are put in a random order, a new one in every run, in training, "
@@ -336,19 +361,26 @@ def graded_entry(data: str, normalize: str | None) -> PaperEntry:
         "low. The last measure is NDCG of the grades. "
     )
     return PaperEntry(
-        f"grades-{data.lower()}", f"NDCG by k of full orders drawn from grades, {data}",
-        STATEMENT + "; the paper did not use these data.", experiments(GRIDS),
+        f"grades-{data.lower()}",
+        f"NDCG by k of full orders drawn from grades, {data}",
+        STATEMENT + "; the paper did not use these data.",
+        experiments(GRIDS),
         all_claims(
-            rises, stable(100), sufficient,
-            sufficient_by("NDCG@10, grades"), full_order_below_top_1,
+            rises,
+            stable(100),
+            sufficient,
+            sufficient_by("NDCG@10, grades"),
+            full_order_below_top_1,
             drops(10, FULL, MODELS, source="ours"),
         ),
         _plots((*MEASURES, "NDCG@10, grades")),
-        note=orders + TUNING_NOTE, held_equal=HELD_EQUAL, thinned=THINNED,
+        note=orders + TUNING_NOTE,
+        held_equal=HELD_EQUAL,
+        thinned=THINNED,
         paper_protocol=PaperProtocol(
             experiments(PRINTED_GRIDS, printed=True), orders + PAPER_NOTE, PAPER_HELD_EQUAL
         ),
-    )  # fmt: skip
+    )
 
 
 ENTRIES = (

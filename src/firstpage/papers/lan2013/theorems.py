@@ -123,14 +123,19 @@ def bound_terms(z: Floats, k: int) -> BoundTerms:
     discounts = discount(ranks)
     v, weak = inverted.sum(2)[:, :k], weakly_inverted.sum(2)[:, :k]
     return BoundTerms(
-        z, k, alpha,
+        z,
+        k,
+        alpha,
         ndcg=(np.where(ranks <= k, discounts, 0.0) @ gains) / total,
         ndcg_printed=(discounts[:, :k] @ gains[:k]) / total,
         ndcg_all_ranks=(discounts @ gains) / total,
-        wkt=v @ alpha, wkt_weak=weak @ alpha,
-        any_inversion=(v > 0) @ alpha, any_inversion_weak=(weak > 0) @ alpha,
-        top=LossValues(z, k), full=LossValues(z, None),
-    )  # fmt: skip
+        wkt=v @ alpha,
+        wkt_weak=weak @ alpha,
+        any_inversion=(v > 0) @ alpha,
+        any_inversion_weak=(weak > 0) @ alpha,
+        top=LossValues(z, k),
+        full=LossValues(z, None),
+    )
 
 
 def values(loss: Loss, z: Floats) -> Floats:
@@ -154,9 +159,18 @@ def scores(rng: np.random.Generator, n: int, k: int, rows: int) -> Floats:
     first_below_distinct = first_below + 1e-3 * step * rng.random((8, n))  # the same without ties
     top_below = np.where(np.arange(n) >= k, step, 0.0)
     line = np.arange(n) * step
-    return np.vstack([
-        z, ties, first_below, first_below_distinct, top_below, line, -line, np.zeros((1, n)),
-    ])  # fmt: skip
+    return np.vstack(
+        [
+            z,
+            ties,
+            first_below,
+            first_below_distinct,
+            top_below,
+            line,
+            -line,
+            np.zeros((1, n)),
+        ]
+    )
 
 
 def all_bound_terms(rng: np.random.Generator, samples: int) -> Iterator[BoundTerms]:
@@ -410,29 +424,53 @@ def _theorem_2() -> list[Check]:
 def _final() -> list[Check]:
     ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
     pairwise_checks = [
-        _check(f"final-{name}", f"1 - NDCG@k <= c / N_k * {name}, also with ties",
-               at_most(ndcg_loss, lambda x, name=name: x.c * x.top[name] / x.N))  # type: ignore[misc]
+        _check(
+            f"final-{name}",
+            f"1 - NDCG@k <= c / N_k * {name}, also with ties",
+            at_most(ndcg_loss, lambda x, name=name: x.c * x.top[name] / x.N),  # type: ignore[misc]
+        )
         for name in ("hinge", "exponential")
-    ]  # fmt: skip
+    ]
     return [
         *pairwise_checks,
-        _check("final-logistic", "1 - NDCG@k <= c / N_k * logistic, with natural logarithms",
-               at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N), holds=False),
-        _check("final-logistic-base-2", "1 - NDCG@k <= c / N_k * logistic / ln 2",
-               at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N / LN2),
-               "corrected", corrects="final-logistic"),
-        _check("final-listmle", "1 - NDCG@k <= c / (N_k ln 2) * ListMLE, though (18) is false",
-               at_most(ndcg_loss, lambda x: x.c * x.top["listmle"] / x.N / LN2)),
-        _check("full-pairwise", "pairwise losses of the full order are at least those of the top k",
-               full_order_is_larger(["hinge", "exponential", "logistic"])),
-        _check("full-listmle", "ListMLE of the full order is at least that of the top k",
-               full_order_is_larger(["listmle"])),
+        _check(
+            "final-logistic",
+            "1 - NDCG@k <= c / N_k * logistic, with natural logarithms",
+            at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N),
+            holds=False,
+        ),
+        _check(
+            "final-logistic-base-2",
+            "1 - NDCG@k <= c / N_k * logistic / ln 2",
+            at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N / LN2),
+            "corrected",
+            corrects="final-logistic",
+        ),
+        _check(
+            "final-listmle",
+            "1 - NDCG@k <= c / (N_k ln 2) * ListMLE, though (18) is false",
+            at_most(ndcg_loss, lambda x: x.c * x.top["listmle"] / x.N / LN2),
+        ),
+        _check(
+            "full-pairwise",
+            "pairwise losses of the full order are at least those of the top k",
+            full_order_is_larger(["hinge", "exponential", "logistic"]),
+        ),
+        _check(
+            "full-listmle",
+            "ListMLE of the full order is at least that of the top k",
+            full_order_is_larger(["listmle"]),
+        ),
         _check("alpha-decreases", "alpha decreases with the rank", alpha_decreases),
-        _check("smaller-loss", "5.3: the smaller loss 'will definitely' have the better NDCG@k",
-               smaller_loss_better_ndcg, holds=False,
-               note="only the bounds follow: a loss of 0 means an NDCG@k of 1 (final-*)",
-               stream="better"),
-    ]  # fmt: skip
+        _check(
+            "smaller-loss",
+            "5.3: the smaller loss 'will definitely' have the better NDCG@k",
+            smaller_loss_better_ndcg,
+            holds=False,
+            note="only the bounds follow: a loss of 0 means an NDCG@k of 1 (final-*)",
+            stream="better",
+        ),
+    ]
 
 
 CHECKS = [*_theorem_1(), *_theorem_2(), *_final()]

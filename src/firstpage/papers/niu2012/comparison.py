@@ -157,13 +157,22 @@ def ohsumed_experiments(**options: Any) -> list[Experiment]:
     return [
         Experiment(
             learned.evaluate_on_letor,
-            {"model": model, "truth": "top-k", "fold": fold, "betas": ALL_BETAS,
-             "normalize": "minmax", **options},
-            "truth", 2, 1, "ohsumed",
+            {
+                "model": model,
+                "truth": "top-k",
+                "fold": fold,
+                "betas": ALL_BETAS,
+                "normalize": "minmax",
+                **options,
+            },
+            "truth",
+            2,
+            1,
+            "ohsumed",
         )
         for fold in FOLDS
         for model in RANKERS
-    ]  # fmt: skip
+    ]
 
 
 def study_experiments(**options: Any) -> list[Experiment]:
@@ -211,26 +220,34 @@ def table4() -> PaperEntry:
 
 def table4_orders() -> PaperEntry:
     entry = PaperEntry(
-        "table4-orders", "Boosted rankers of Table 4 over more random orders of equal grades",
+        "table4-orders",
+        "Boosted rankers of Table 4 over more random orders of equal grades",
         "FocusedBoost is better than both of its parents on top-k labels.",
-        orders_experiments(), _random_order_claims, row_filter=_without_beta,
+        orders_experiments(),
+        _random_order_claims,
+        row_filter=_without_beta,
         note="This is Table 4 with more runs. Each run draws another order of equal grades, which "
         "is most of the order of MQ2008's top ten. Tests over queries are conditional on the "
         "orders. The differences per order are given with each claim. " + TUNING_NOTE,
-        layouts=_layouts()[2:], held_equal=HELD_EQUAL,
-    )  # fmt: skip
+        layouts=_layouts()[2:],
+        held_equal=HELD_EQUAL,
+    )
     return _full(entry, orders_experiments(printed=True))
 
 
 def table4_ohsumed() -> PaperEntry:
     entry = PaperEntry(
-        "table4-ohsumed", "The same rankers on OHSUMED, top-k labels",
+        "table4-ohsumed",
+        "The same rankers on OHSUMED, top-k labels",
         "OHSUMED is not used.",
-        ohsumed_experiments(), _ohsumed_claims, row_filter=_without_beta,
+        ohsumed_experiments(),
+        _ohsumed_claims,
+        row_filter=_without_beta,
         note="The top ten are those of the grades, with ties in a random order. Features are "
         "scaled within queries. " + TUNING_NOTE,
-        layouts=_layouts()[2:], held_equal=HELD_EQUAL,
-    )  # fmt: skip
+        layouts=_layouts()[2:],
+        held_equal=HELD_EQUAL,
+    )
     return _full(entry, ohsumed_experiments(printed=True))
 
 
@@ -380,8 +397,9 @@ def _random_order_claims(cells: Cells) -> list[Claim]:
         focused = boosted_name("FocusedBoost", weak)
         for parent in FAMILIES[focused]:
             for name, held_equal in ((focused, ""), (fixed_beta_name(focused), FIXED_BETA_EQUAL)):
-                claim = _on_average(f"on top-k labels {name} is better than {parent}", values, name,
-                                    parent)  # fmt: skip
+                claim = _on_average(
+                    f"on top-k labels {name} is better than {parent}", values, name, parent
+                )
                 differences = values.by_run(name) - values.by_run(parent)
                 listed = " ".join(f"{value:+.4f}" for value in differences)
                 evidence = f"{claim.evidence}; by random order {listed}"
@@ -470,8 +488,10 @@ def _gain(values: ComparisonValues, parent: str, measure: str, weak: str) -> Cla
     gain = values.mean(focused, measure) / values.mean(parent_name, measure) - 1
     return greater(
         f"FocusedBoost gains on {parent} in {measure}, {weak} (MQ2007: {printed_gain:.2f} %)",
-        values(focused, measure), values(parent_name, measure), detail=f" ({100 * gain:+.2f} %)",
-    )  # fmt: skip
+        values(focused, measure),
+        values(parent_name, measure),
+        detail=f" ({100 * gain:+.2f} %)",
+    )
 
 
 def _best_of_columns(text: str, values: ComparisonValues, names: list[str], weak: str) -> Claim:

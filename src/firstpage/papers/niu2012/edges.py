@@ -101,9 +101,14 @@ class RecordingFocusedBoost(FocusedBoost):
 
 
 def evaluate_rule(
-    rng: np.random.Generator, weak: str, rule: str, fold: int, betas: list[float], folder: str,
+    rng: np.random.Generator,
+    weak: str,
+    rule: str,
+    fold: int,
+    betas: list[float],
+    folder: str,
     optional_folder: str | None = None,
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """Return the rows of one rule on one fold: test values on top-k labels, and training."""
     seed = draw_seed(rng)
     split = letor_split(folder, optional_folder, fold, seed)
@@ -141,8 +146,11 @@ def _panel(measure: str, weak: str) -> str:
 def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
     per_query = evaluate(ranker.predict(test), test, measures=list(TOP_K)).per_query
     values = {m: per_query(m) for m in TOP_K}
-    return {"kNDCG@10": values["kNDCG@10"], "kERR": values["kERR"],
-            MEAN: np.mean(list(values.values()), axis=0)}  # fmt: skip
+    return {
+        "kNDCG@10": values["kNDCG@10"],
+        "kERR": values["kERR"],
+        MEAN: np.mean(list(values.values()), axis=0),
+    }
 
 
 def _training_summary(ranker: RecordingFocusedBoost) -> dict[str, float]:
@@ -163,17 +171,32 @@ def edge_of_equal_scores(
         split.train.top_k
     )
     (initial_loss,) = ranker.state_.initial_losses
-    return [{"data": dataset_name(folder, optional_folder), "measure": EQUAL_SCORES_EDGE,
-             "value": 1.0 - initial_loss}]  # fmt: skip
+    return [
+        {
+            "data": dataset_name(folder, optional_folder),
+            "measure": EQUAL_SCORES_EDGE,
+            "value": 1.0 - initial_loss,
+        }
+    ]
 
 
 def edges() -> PaperEntry:
     """Return the entry; its truths are those of Table 4, by the same stream and runs."""
     rule_experiments = [
-        Experiment(evaluate_rule, {"weak": weak, "rule": rule, "fold": fold, "betas": BETAS},
-             "truth", 2, 1, "mq2007", True, "mq2007-list")
-        for fold in FOLDS for weak in WEAK_RANKERS for rule in RULES
-    ]  # fmt: skip
+        Experiment(
+            evaluate_rule,
+            {"weak": weak, "rule": rule, "fold": fold, "betas": BETAS},
+            "truth",
+            2,
+            1,
+            "mq2007",
+            True,
+            "mq2007-list",
+        )
+        for fold in FOLDS
+        for weak in WEAK_RANKERS
+        for rule in RULES
+    ]
     equal_score_experiments = [
         Experiment(
             edge_of_equal_scores, {"fold": fold}, "truth", 2, 1, "mq2007", True, "mq2007-list"
@@ -239,12 +262,33 @@ def _claims_for(cells: Cells, weak: str) -> list[Claim]:
 
     ends = (BETAS[0], BETAS[-1])
     return [
-        *(greater(f"{rule}: beta from .1 to .9 is on average better than beta = {end:g} ({weak})",
-                  mean_inside(rule), values(rule, end), source="ours")
-          for rule in RULES for end in ends),
-        *(greater(f"{rule} is better than printed, on average of beta from .1 to .9 ({weak})",
-                  mean_inside(rule), mean_inside(PRINTED), source="ours") for rule in RULES[1:]),
-        *(greater(f"{rule} with tuned beta is better than {name} ({weak})", values(rule, TUNED),
-                  parent_values(name), source="ours")
-          for rule in RULES for name in ("RankBoost", "AdaRank")),
-    ]  # fmt: skip
+        *(
+            greater(
+                f"{rule}: beta from .1 to .9 is on average better than beta = {end:g} ({weak})",
+                mean_inside(rule),
+                values(rule, end),
+                source="ours",
+            )
+            for rule in RULES
+            for end in ends
+        ),
+        *(
+            greater(
+                f"{rule} is better than printed, on average of beta from .1 to .9 ({weak})",
+                mean_inside(rule),
+                mean_inside(PRINTED),
+                source="ours",
+            )
+            for rule in RULES[1:]
+        ),
+        *(
+            greater(
+                f"{rule} with tuned beta is better than {name} ({weak})",
+                values(rule, TUNED),
+                parent_values(name),
+                source="ours",
+            )
+            for rule in RULES
+            for name in ("RankBoost", "AdaRank")
+        ),
+    ]

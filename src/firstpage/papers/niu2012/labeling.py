@@ -290,10 +290,15 @@ def voted_effort(rng: np.random.Generator, strategies: list[str], folder: str) -
             consistent = label_top_k(utility, name, seed)[1]
             questions.setdefault((f"as many texts as {VOTES_DATA}", name), []).append(consistent)
     rows: list[Row] = [
-        {"data": data, "tool": name, "measure": "judgments", "value": float(np.mean(counts)),
-         "queries": counts}
+        {
+            "data": data,
+            "tool": name,
+            "measure": "judgments",
+            "value": float(np.mean(counts)),
+            "queries": counts,
+        }
         for (data, name), counts in questions.items()
-    ]  # fmt: skip
+    ]
     text_row: Row = {"data": VOTES_DATA, "tool": "all", "measure": "texts"}
     return [*rows, {**text_row, "value": float(np.mean(texts)), "queries": texts}]
 

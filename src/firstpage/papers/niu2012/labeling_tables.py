@@ -75,10 +75,12 @@ def table1_votes() -> PaperEntry:
         Experiment(labeling.seconds_per_pair, dataset="votes", randomized=False),
     ]
     return PaperEntry(
-        "table1-votes", "Judgments per query with recorded votes",
+        "table1-votes",
+        "Judgments per query with recorded votes",
         "Grading a document takes 2 to 3 times as long as comparing a pair; the heap needs about "
         "log k pairs per document.",
-        experiments, _votes_effort_claims,
+        experiments,
+        _votes_effort_claims,
         note=f"{VOTES_DATA} has 16 topics of about 33 texts. Every pair was judged by five people, "
         "one of whom answers. 'equal' is a tie, which the heap treats as 'not better'.",
         layouts=[
@@ -87,7 +89,7 @@ def table1_votes() -> PaperEntry:
         ],
         held_equal="topics, their number of texts, k, and the recorded votes that answers are "
         "drawn from. Consistent answers are those of simulated assessors.",
-    )  # fmt: skip
+    )
 
 
 def _table1_claims(cells: Cells) -> list[Claim]:
@@ -332,10 +334,12 @@ def _statistic_values(tool: str, name: str) -> list[tuple[dict[str, str], float]
     """Return printed agreement; chance, kappa and ties follow from the printed tables."""
     table = printed_agreement(tool).symmetrized()
     values = {
-        "overall": printed.OVERALL[tool], "without ties": printed.WITHOUT_TIES[tool],
-        "chance": round(table.chance, 4), "kappa": round(table.kappa, 4),
+        "overall": printed.OVERALL[tool],
+        "without ties": printed.WITHOUT_TIES[tool],
+        "chance": round(table.chance, 4),
+        "kappa": round(table.kappa, 4),
         "ties": round(table.ties[0], 4),
-    }  # fmt: skip
+    }
     return [
         ({"assessors": name, "tool": tool, "measure": measure}, value)
         for measure, value in values.items()
@@ -356,16 +360,25 @@ def _table2_claims(cells: Cells) -> list[Claim]:
     forced = 40 * 39 / (50 * 49)
     weights = printed.joint_agreement("top-k").sum(axis=1)
     return [
-        all_hold("two assessors agree on 74.5 % and, without ties, on 89.7 % (by design of the "
-              "simulation)", [
-                  within("overall", values("overall"), 0.725, 0.765),
-                  within("without ties", values("without ties"), 0.877, 0.917),
-              ], source="ours"),
-        within("ties are the pairs outside the top ten, which are forced: 63.7 % of all",
-               np.array([weights[1]]), forced - 0.005, forced + 0.005,
-               " by the row weights that follow from the printed totals", source="ours"),
+        all_hold(
+            "two assessors agree on 74.5 % and, without ties, on 89.7 % (by design of the "
+            "simulation)",
+            [
+                within("overall", values("overall"), 0.725, 0.765),
+                within("without ties", values("without ties"), 0.877, 0.917),
+            ],
+            source="ours",
+        ),
+        within(
+            "ties are the pairs outside the top ten, which are forced: 63.7 % of all",
+            np.array([weights[1]]),
+            forced - 0.005,
+            forced + 0.005,
+            " by the row weights that follow from the printed totals",
+            source="ours",
+        ),
         within(".47 of pairs would agree by chance", values("chance"), 0.46, 0.48, source="ours"),
-    ]  # fmt: skip
+    ]
 
 
 def _votes_agreement_claims(cells: Cells) -> list[Claim]:
@@ -374,26 +387,39 @@ def _votes_agreement_claims(cells: Cells) -> list[Claim]:
 
     votes, tops = values("without ties", "pairs"), values("without ties", "top-k")
     return [
-        all_hold("two assessors agree on 74.5 % and, without ties, on 89.7 %, within two points", [
-            within("overall", values("overall", "top-k"), 0.725, 0.765),
-            within("without ties", tops, 0.877, 0.917),
-        ]),
-        greater("labels of the heap agree less than the votes they come from, without ties: it "
-                "trusts every answer", votes, tops, source="ours"),
-        greater("they also agree less by kappa", values("kappa", "pairs"),
-                values("kappa", "top-k"), source="ours"),
-        Claim("assessors agree more by top-k labels than by grades", "inconclusive",
-              "there are no grades of these texts"),
-    ]  # fmt: skip
+        all_hold(
+            "two assessors agree on 74.5 % and, without ties, on 89.7 %, within two points",
+            [
+                within("overall", values("overall", "top-k"), 0.725, 0.765),
+                within("without ties", tops, 0.877, 0.917),
+            ],
+        ),
+        greater(
+            "labels of the heap agree less than the votes they come from, without ties: it "
+            "trusts every answer",
+            votes,
+            tops,
+            source="ours",
+        ),
+        greater(
+            "they also agree less by kappa",
+            values("kappa", "pairs"),
+            values("kappa", "top-k"),
+            source="ours",
+        ),
+        Claim(
+            "assessors agree more by top-k labels than by grades",
+            "inconclusive",
+            "there are no grades of these texts",
+        ),
+    ]
 
 
 def _table3_claims(cells: Cells) -> list[Claim]:
     by_statistic = {
-        measure: (
-            _table3_values(cells, measure, "top-k"), _table3_values(cells, measure, "graded")
-        )
+        measure: (_table3_values(cells, measure, "top-k"), _table3_values(cells, measure, "graded"))
         for measure in ("overall", "without ties", "kappa")
-    }  # fmt: skip
+    }
     return [
         *_printed_table3_claims(by_statistic),
         *_equal_noise_claims(by_statistic),

@@ -101,10 +101,14 @@ def _read_orders(folder: str) -> Dataset:
         docids += [str(d) for d in test.docids]
     y = np.concatenate(labels)
     return Dataset(
-        np.zeros((len(y), 1), np.float32), y,
+        np.zeros((len(y), 1), np.float32),
+        y,
         offsets_from_lengths(lengths),
-        Ids.from_values(queries), Ids.from_values(docids), None, folder,
-    )  # fmt: skip
+        Ids.from_values(queries),
+        Ids.from_values(docids),
+        None,
+        folder,
+    )
 
 
 def user_study_folds(rng: np.random.Generator) -> list[FoldSplit]:
@@ -240,9 +244,16 @@ def ten_rankers(weak: str) -> list[str]:
 
 
 def evaluate_on_letor(
-    rng: np.random.Generator, model: str, truth: str, fold: int, betas: list[float], folder: str,
-    optional_folder: str | None = None, normalize: str | None = None, printed: bool = False,
-) -> list[Row]:  # fmt: skip
+    rng: np.random.Generator,
+    model: str,
+    truth: str,
+    fold: int,
+    betas: list[float],
+    folder: str,
+    optional_folder: str | None = None,
+    normalize: str | None = None,
+    printed: bool = False,
+) -> list[Row]:
     """Return the rows of one ranker on one fold; `printed` selects the paper's protocol."""
     seed = draw_seed(rng)
     split = letor_split(folder, optional_folder, fold, seed)
@@ -259,9 +270,15 @@ def evaluate_on_user_study(
 
 
 def _rows(
-    folds: Sequence[FoldSplit], model: str, truth: str, betas: list[float], seed: int, data: str,
-    normalize: str | None = None, printed: bool = False,
-) -> list[Row]:  # fmt: skip
+    folds: Sequence[FoldSplit],
+    model: str,
+    truth: str,
+    betas: list[float],
+    seed: int,
+    data: str,
+    normalize: str | None = None,
+    printed: bool = False,
+) -> list[Row]:
     """Return the rows of the tuned ranker and, for focused rankers, of every beta."""
     spec = RANKERS[model]
     extra, grid = spec.full_protocol() if printed else ({}, spec.grid)

@@ -126,10 +126,13 @@ def joint_agreement(tool: str) -> Floats:
     """
     rows = np.array(AGREEMENT[tool])
     without_ties = WITHOUT_TIES[tool]
-    strict_equation = np.array([
-        rows[0, 0] - without_ties * (rows[0, 0] + rows[0, 2]), 0.0,
-        rows[2, 2] - without_ties * (rows[2, 2] + rows[2, 0]),
-    ])  # fmt: skip
+    strict_equation = np.array(
+        [
+            rows[0, 0] - without_ties * (rows[0, 0] + rows[0, 2]),
+            0.0,
+            rows[2, 2] - without_ties * (rows[2, 2] + rows[2, 0]),
+        ]
+    )
     system = np.array([np.ones(3), np.diag(rows), strict_equation])
     row_weights: Floats = np.linalg.solve(system, [1.0, OVERALL[tool], 0.0])
     fractions: Floats = row_weights[:, None] * rows

@@ -48,8 +48,9 @@ def figure1() -> PaperEntry:
 
 
 def figure2() -> PaperEntry:
-    return _figure("figure2", "Effect of beta on the user study's TD2003 (simulated)",
-                   study_experiments)  # fmt: skip
+    return _figure(
+        "figure2", "Effect of beta on the user study's TD2003 (simulated)", study_experiments
+    )
 
 
 def _figure(name: str, title: str, make: Callable[..., list[Experiment]]) -> PaperEntry:
@@ -57,7 +58,8 @@ def _figure(name: str, title: str, make: Callable[..., list[Experiment]]) -> Pap
         return [e for e in make(**options) if e.params["model"] in FAMILIES]
 
     return PaperEntry(
-        name, title,
+        name,
+        title,
         "As beta grows from 0 to 1, measures first grow to a maximum and then fall; the variation "
         "is small (2.7 % of the mean for the most varied curve of MQ2007, 6.2 % of TD2003).",
         focused(),
@@ -74,7 +76,7 @@ def _figure(name: str, title: str, make: Callable[..., list[Experiment]]) -> Pap
             "for all values of beta: queries, folds, truths, weak rankers, rounds, stopping rules, "
             "and the grid of C or of the rate, which is tuned on validation data.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _claims(cells: Cells) -> list[Claim]:

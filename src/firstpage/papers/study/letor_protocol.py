@@ -69,10 +69,14 @@ def evaluate_on_fold(
 def measure_rows(values: Mapping[str, Any], labels: Mapping[str, Any]) -> list[Row]:
     """Return a row per measure, from its values per query."""
     return [
-        {**labels, "measure": measure, "value": float(np.mean(query_values)),
-         "queries": [round(float(v), 6) for v in query_values]}
+        {
+            **labels,
+            "measure": measure,
+            "value": float(np.mean(query_values)),
+            "queries": [round(float(v), 6) for v in query_values],
+        }
         for measure, query_values in values.items()
-    ]  # fmt: skip
+    ]
 
 
 def draw_seed(rng: np.random.Generator) -> int:

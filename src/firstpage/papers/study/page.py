@@ -114,9 +114,11 @@ def _cell_row(cell: Cell, labels: Sequence[str]) -> list[str]:
     paper = "" if cell.paper is None else f"{cell.paper:g}"
     error = "" if cell.se is None else format_value(cell.se)
     return [
-        *(str(cell_labels.get(label, "")) for label in labels), paper, format_value(cell.ours),
+        *(str(cell_labels.get(label, "")) for label in labels),
+        paper,
+        format_value(cell.ours),
         error,
-    ]  # fmt: skip
+    ]
 
 
 def cell_table(reproductions: Sequence[Reproduction]) -> Table:
@@ -202,8 +204,12 @@ def latex(reproductions: Sequence[Reproduction], command: str) -> str:
     lines = [f"% {name}: {value}" for name, value in provenance(reproductions, command)]
     for name, result in _named_results(reproductions):
         for table in tables(result):
-            lines += ["", f"% {name}: {result.entry.title}",
-                      f"% held equal: {result.entry.held_equal}", table.latex()]  # fmt: skip
+            lines += [
+                "",
+                f"% {name}: {result.entry.title}",
+                f"% held equal: {result.entry.held_equal}",
+                table.latex(),
+            ]
     return "\n".join(lines)
 
 

@@ -71,12 +71,16 @@ DATASETS: Mapping[str, DatasetSource] = {
         LETOR_3,
     ),
     "td2003": DatasetSource(
-        "TD2003", ("td2003", "TD2003", "TD2003/Data", "Gov/QueryLevelNorm/2003_td_dataset"),
-        OLD_FOLDS, LETOR_3,
+        "TD2003",
+        ("td2003", "TD2003", "TD2003/Data", "Gov/QueryLevelNorm/2003_td_dataset"),
+        OLD_FOLDS,
+        LETOR_3,
     ),
     "td2004": DatasetSource(
-        "TD2004", ("td2004", "TD2004", "TD2004/Data", "Gov/QueryLevelNorm/2004_td_dataset"),
-        OLD_FOLDS, LETOR_3,
+        "TD2004",
+        ("td2004", "TD2004", "TD2004/Data", "Gov/QueryLevelNorm/2004_td_dataset"),
+        OLD_FOLDS,
+        LETOR_3,
     ),
     "mq2007": DatasetSource("MQ2007", ("mq2007", "MQ2007"), FOLDS, LETOR_4, ("mq2008", "MQ2008")),
     "mq2008": DatasetSource("MQ2008", ("mq2008", "MQ2008"), FOLDS, LETOR_4),
@@ -84,19 +88,29 @@ DATASETS: Mapping[str, DatasetSource] = {
     "mq2008-list": DatasetSource("MQ2008-list", ("mq2008-list", "MQ2008-list"), FOLDS, LETOR_4),
     # A sample of MSLR is a substitute for both: train.txt for one, test.txt for the other.
     "web10k": DatasetSource(
-        "MSLR-WEB10K", ("MSLR-WEB10K", "mslr-web10k"), FOLDS, MSLR, ("mslr-web10k-5k",),
+        "MSLR-WEB10K",
+        ("MSLR-WEB10K", "mslr-web10k"),
+        FOLDS,
+        MSLR,
+        ("mslr-web10k-5k",),
         ("Fold1", "train.txt"),
     ),
     "web30k": DatasetSource(
-        "MSLR-WEB30K", ("MSLR-WEB30K", "mslr-web30k"), FOLDS, MSLR, ("mslr-web10k-5k",),
+        "MSLR-WEB30K",
+        ("MSLR-WEB30K", "mslr-web30k"),
+        FOLDS,
+        MSLR,
+        ("mslr-web10k-5k",),
         ("Fold1", "train.txt"),
     ),
     "votes": DatasetSource(
-        "UKPConvArg1", ("ukpconvarg1", "UKPConvArg1"),
+        "UKPConvArg1",
+        ("ukpconvarg1", "UKPConvArg1"),
         "votes.csv (topic, arg1, arg2, vote, worker, accept_time, submit_time, ..), texts.csv",
-        "UKP Lab, Technische Universität Darmstadt, CC BY 4.0", required_files=("votes.csv",),
+        "UKP Lab, Technische Universität Darmstadt, CC BY 4.0",
+        required_files=("votes.csv",),
     ),
-}  # fmt: skip
+}
 
 
 def data_folder(path: str | Path | None) -> Path | None:
@@ -129,9 +143,14 @@ def dataset_records(base: Path | None) -> list[dict[str, str]]:
             "available" if original else f"substituted by {folder.name}" if folder else "missing"
         )
         records.append(
-            {"name": source.name, "status": status, "folder": f"DIR/{source.folders[0]}",
-             "layout": source.layout, "source": source.origin}
-        )  # fmt: skip
+            {
+                "name": source.name,
+                "status": status,
+                "folder": f"DIR/{source.folders[0]}",
+                "layout": source.layout,
+                "source": source.origin,
+            }
+        )
     return records
 
 

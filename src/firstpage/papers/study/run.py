@@ -152,9 +152,13 @@ class RunTask:
     def key(self) -> list[Any]:
         experiment = self.experiment
         return [
-            experiment.function_name, dict(experiment.params), experiment.stream, self.seed,
-            self.run, self.data,
-        ]  # fmt: skip
+            experiment.function_name,
+            dict(experiment.params),
+            experiment.stream,
+            self.seed,
+            self.run,
+            self.data,
+        ]
 
 
 @dataclass(frozen=True, eq=False)

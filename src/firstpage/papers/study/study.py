@@ -267,9 +267,12 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Return the claim for JSON."""
         return {
-            "text": self.text, "verdict": self.verdict, "evidence": self.evidence,
-            "source": self.source, "held_equal": self.held_equal,
-        }  # fmt: skip
+            "text": self.text,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+            "source": self.source,
+            "held_equal": self.held_equal,
+        }
 
 
 @dataclass(frozen=True)
@@ -376,9 +379,13 @@ class PaperEntry:
         if protocol == "quick" or full is None:
             return self
         return replace(
-            self, experiments=full.experiments, note=full.note or self.note,
-            held_equal=full.held_equal or self.held_equal, thinned="", paper_protocol=None,
-        )  # fmt: skip
+            self,
+            experiments=full.experiments,
+            note=full.note or self.note,
+            held_equal=full.held_equal or self.held_equal,
+            thinned="",
+            paper_protocol=None,
+        )
 
     def evaluate_claims(self, cells: Cells) -> list[Claim]:
         """Return the claims about these cells, each with what was held equal."""
@@ -440,11 +447,13 @@ def collect_cells(entry: PaperEntry, runs: Sequence[Sequence[Sequence[Row]]]) ->
             queries.setdefault(labels, []).append(np.mean(query_values, axis=0))
     return Cells(
         Cell(
-            dict(labels), np.array(cell_values), _paper_value(entry, dict(labels)),
+            dict(labels),
+            np.array(cell_values),
+            _paper_value(entry, dict(labels)),
             np.concatenate(queries[labels]) if labels in queries else None,
         )
         for labels, cell_values in values.items()
-    )  # fmt: skip
+    )
 
 
 def _paper_value(entry: PaperEntry, cell_labels: Mapping[str, Any]) -> float | None:

@@ -110,13 +110,19 @@ class CheckResult:
         """Return the result for JSON."""
         check, evidence = self.check, self.evidence
         return {
-            "name": check.name, "paper": PAPERS[check.paper], "claim": check.claim,
-            "kind": check.kind, "corrects": check.corrects or None, "note": check.note or None,
+            "name": check.name,
+            "paper": PAPERS[check.paper],
+            "claim": check.claim,
+            "kind": check.kind,
+            "corrects": check.corrects or None,
+            "note": check.note or None,
             "holds": evidence.holds,
-            "recorded": check.holds, "as_recorded": self.as_recorded,
+            "recorded": check.holds,
+            "as_recorded": self.as_recorded,
             "numbers": {k: _finite_or_none(v) for k, v in evidence.numbers.items()},
-            "example": evidence.example or None, "seconds": round(self.seconds, 3),
-        }  # fmt: skip
+            "example": evidence.example or None,
+            "seconds": round(self.seconds, 3),
+        }
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -81,9 +81,13 @@ def risk_gradient(phi: Surrogate, space: ProbabilitySpace, g: Floats) -> Floats:
 
 
 def minimize_risk(
-    phi: Surrogate, space: ProbabilitySpace, rng: np.random.Generator, starts: int = 3,
-    smooth: bool = True, convex: bool = False,
-) -> list[RiskMinimum]:  # fmt: skip
+    phi: Surrogate,
+    space: ProbabilitySpace,
+    rng: np.random.Generator,
+    starts: int = 3,
+    smooth: bool = True,
+    convex: bool = False,
+) -> list[RiskMinimum]:
     """Return the minima that several random starts lead to: the best, and equally good ones.
 
     Smooth losses: quasi-Newton, then Newton steps.  Convex losses with kinks: cutting planes.
@@ -252,11 +256,17 @@ class BayesAgreement:
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON; an infinite margin or certificate is None."""
         return {
-            "loss": self.loss, "n": self.n, "k": self.k, "spaces": self.spaces,
-            "agree": self.agree, "margin": _finite(self.margin),
+            "loss": self.loss,
+            "n": self.n,
+            "k": self.k,
+            "spaces": self.spaces,
+            "agree": self.agree,
+            "margin": _finite(self.margin),
             "certificate": _finite(self.certificate),
-            "uncertified": self.uncertified, "example": self.example, "holds": self.holds,
-        }  # fmt: skip
+            "uncertified": self.uncertified,
+            "example": self.example,
+            "holds": self.holds,
+        }
 
 
 def _finite(value: float) -> float | None:
@@ -330,9 +340,11 @@ class Consistency:
             Keys "holds", "verdict", those of `Sensitivity.to_dict` and "agreement".
         """
         return {
-            "holds": self.holds, "verdict": self.verdict, **self.sensitivity.to_dict(),
+            "holds": self.holds,
+            "verdict": self.verdict,
+            **self.sensitivity.to_dict(),
             "agreement": self.agreement.to_dict(),
-        }  # fmt: skip
+        }
 
 
 def preserving_spaces(
@@ -420,9 +432,13 @@ def describe_minimum(space: ProbabilitySpace, minimum: RiskMinimum, k: int) -> s
 
 
 def consistency(
-    loss: Loss | Phi | Surrogate | str, n: int = 4, k: int = 1, samples: int = 40,
-    spaces: int = 20, seed: int = 0,
-) -> Consistency:  # fmt: skip
+    loss: Loss | Phi | Surrogate | str,
+    n: int = 4,
+    k: int = 1,
+    samples: int = 40,
+    spaces: int = 20,
+    seed: int = 0,
+) -> Consistency:
     """Test whether a loss is consistent with the top-k true loss.
 
     A loss is consistent if the scores of minimum expected loss put the most probable top k on

@@ -175,10 +175,17 @@ def loss_text(results: Mapping[str, Consistency]) -> str:
 def loss_page(results: Mapping[str, Consistency]) -> str:
     """Return the report on losses, by name, as a page."""
     sections = [
-        (name, [paragraph(f"{result.verdict}.".capitalize()), clause_table(result).html(),
-                paragraph(agreement_text(result)), *map(paragraph, counterexamples(result))])
+        (
+            name,
+            [
+                paragraph(f"{result.verdict}.".capitalize()),
+                clause_table(result).html(),
+                paragraph(agreement_text(result)),
+                *map(paragraph, counterexamples(result)),
+            ],
+        )
         for name, result in results.items()
-    ]  # fmt: skip
+    ]
     lead = "Top-k order sensitivity clause by clause, and a test of what follows from it."
     return page("Is it consistent with the top-k true loss?", lead, sections)
 
@@ -246,9 +253,11 @@ def check_theorems(
 
 
 def run_checks(
-    checks: Iterable[Check] = CHECKS, samples: int = DEFAULT_SAMPLES, seed: int = 0,
+    checks: Iterable[Check] = CHECKS,
+    samples: int = DEFAULT_SAMPLES,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> list[CheckResult]:  # fmt: skip
+) -> list[CheckResult]:
     """Return the results of checks, each run with its own random stream."""
     selected = list(checks)
     results = []

@@ -183,9 +183,12 @@ class Sensitivity:
             Keys "loss", "n", "k", "holds" and "clauses" (a list of dicts).
         """
         return {
-            "loss": self.loss, "n": self.n, "k": self.k, "holds": self.holds,
+            "loss": self.loss,
+            "n": self.n,
+            "k": self.k,
+            "holds": self.holds,
             "clauses": [vars(clause) for clause in self.clauses],
-        }  # fmt: skip
+        }
 
 
 def order_sensitive(
@@ -277,10 +280,16 @@ class _Tally:
 
     def clauses(self) -> tuple[Clause, ...]:
         return tuple(
-            Clause(name, text, not self.failed[name], self.tested[name], self.failed[name],
-                   self.example.get(name, ""))
+            Clause(
+                name,
+                text,
+                not self.failed[name],
+                self.tested[name],
+                self.failed[name],
+                self.example.get(name, ""),
+            )
             for name, text in CLAUSES.items()
-        )  # fmt: skip
+        )
 
     def fail(self, name: str, g: Floats, order: int, reason: str) -> None:
         self.failed[name] += 1
@@ -320,13 +329,21 @@ class _Tally:
         scale = 1 + np.abs(values)
         pair = f"{low + 1} before {high + 1}"
         self._test_orders(
-            "ordered", g, wrong_order & differs, extra_cost < -TIE_TOLERANCE * scale, extra_cost,
+            "ordered",
+            g,
+            wrong_order & differs,
+            extra_cost < -TIE_TOLERANCE * scale,
+            extra_cost,
             f"{pair} costs less by",
-        )  # fmt: skip
+        )
         self._test_orders(
-            "subgroup", g, wrong_order & ~differs, np.abs(extra_cost) > TIE_TOLERANCE * scale,
-            extra_cost, f"{pair} costs more by",
-        )  # fmt: skip
+            "subgroup",
+            g,
+            wrong_order & ~differs,
+            np.abs(extra_cost) > TIE_TOLERANCE * scale,
+            extra_cost,
+            f"{pair} costs more by",
+        )
         self.tested["strict"] += 1
         if not (extra_cost > MIN_DIFFERENCE * scale)[wrong_order & differs].any():
             order = int(np.argmax(wrong_order & differs))

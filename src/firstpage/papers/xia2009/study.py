@@ -270,20 +270,33 @@ def sparse_claims(cells: Cells) -> list[Claim]:
 
     few, many = min(cells.label_values("relevant")), max(cells.label_values("relevant"))
     claims = [
-        greater(f"{top} is better than ListMLE at NDCG@10 where {few:.0%} are relevant",
-                ndcg_10(top, few), ndcg_10("ListMLE", few), source="ours")
+        greater(
+            f"{top} is better than ListMLE at NDCG@10 where {few:.0%} are relevant",
+            ndcg_10(top, few),
+            ndcg_10("ListMLE", few),
+            source="ours",
+        )
         for top in TOP_K_LISTMLE
-    ]  # fmt: skip
+    ]
     gain = {f: ndcg_10(TOP_10, f) - ndcg_10("ListMLE", f) for f in (few, many)}
-    claims.append(greater(
-        f"the gain of {TOP_10} is greater where {few:.0%} are relevant than where {many:.0%} are",
-        gain[few], gain[many], source="ours",
-    ))  # fmt: skip
+    claims.append(
+        greater(
+            f"the gain of {TOP_10} is greater where {few:.0%} are relevant than where "
+            f"{many:.0%} are",
+            gain[few],
+            gain[many],
+            source="ours",
+        )
+    )
     shared = "optimum, ties share ranks"
-    claims.append(greater(
-        f"ListMLE is better if equal labels share their ranks ({few:.0%} relevant)",
-        ndcg_10("ListMLE", few, shared), ndcg_10("ListMLE", few), source="ours",
-    ))  # fmt: skip
+    claims.append(
+        greater(
+            f"ListMLE is better if equal labels share their ranks ({few:.0%} relevant)",
+            ndcg_10("ListMLE", few, shared),
+            ndcg_10("ListMLE", few),
+            source="ours",
+        )
+    )
     return claims
 
 
@@ -449,22 +462,22 @@ def _training_entry() -> PaperEntry:
         for experiment in _baseline_experiments(data, dataset, method, tuned=True)
     ]
     return PaperEntry(
-        "trainings", "Tables 1 and 4 by training method (OHSUMED)",
+        "trainings",
+        "Tables 1 and 4 by training method (OHSUMED)",
         "Stochastic gradient descent is used; no details are given.",
-        experiments, training_claims,
+        experiments,
+        training_claims,
         note="optimum: as in Table 1. optimum, l2 tuned: the penalty is tuned on validation data. "
         "SGD: one step per query, 100 epochs, two seeds; rate (1e-5 to 1e-1) and epoch are tuned "
         "on validation data. optimum, ties share ranks: equal labels share their ranks instead of "
         "a random order. tuned: the baselines, with one parameter tuned on validation data over "
         "five values.",
-        layouts=[
-            (name, TableLayout("method", "measure", name)) for name in (*TRAININGS, "tuned")
-        ],
+        layouts=[(name, TableLayout("method", "measure", name)) for name in (*TRAININGS, "tuned")],
         held_equal="queries, folds, scaling of features, loss and random orders of equal grades. "
         "SGD (five rates, and the epoch) and the penalty (five values) are tuned on the same "
         "validation data. Claims compare these two. Not equal: SGD has two seeds, the optimum "
         "five. Queries are compared by their means over seeds.",
-    )  # fmt: skip
+    )
 
 
 def _sparse_entry() -> PaperEntry:
@@ -482,10 +495,13 @@ def _sparse_entry() -> PaperEntry:
         for k in DEPTHS
     ]
     return PaperEntry(
-        "sparse", "Top-k ListMLE where few documents are relevant (simulated)",
+        "sparse",
+        "Top-k ListMLE where few documents are relevant (simulated)",
         "Top-k ListMLE is far better on TD2003 and TD2004, where about one document in a hundred "
         "is relevant, and no better on OHSUMED, where three in ten are.",
-        experiments, sparse_claims, row_filter=lambda row: row["measure"] == "NDCG@10",
+        experiments,
+        sparse_claims,
+        row_filter=lambda row: row["measure"] == "NDCG@10",
         plots=[
             (name, Plot("method", "relevant", f"NDCG@10; {name}", ["ListMLE"]))
             for name in trainings
@@ -495,7 +511,7 @@ def _sparse_entry() -> PaperEntry:
         "queries. The simulation shows why the gain of the paper is to be expected, not how large "
         "it is on those data.",
         held_equal=SIMULATED_LOSSES_EQUAL,
-    )  # fmt: skip
+    )
 
 
 BOOSTED_STATEMENT = "With the modification ListMLE is significantly better in all measures."
@@ -507,7 +523,8 @@ ENTRIES = (
     _depth_table(2, "TD2003", BOOSTED_STATEMENT, table2_claims),
     _depth_table(3, "TD2004", BOOSTED_STATEMENT, table2_claims),
     _comparison_table(
-        4, "OHSUMED",
+        4,
+        "OHSUMED",
         "Top-10 ListMLE performs fairly well, and is significantly the best at N@1 and P@1.",
         table4_claims,
     ),
@@ -515,10 +532,10 @@ ENTRIES = (
     _comparison_table(6, "TD2004", BEST_STATEMENT, per_setting(table5_claims)),
     _training_entry(),
     _sparse_entry(),
-)  # fmt: skip
+)
 XIA2009 = PaperStudy(
     "xia2009",
     "Xia, Liu, Li: Statistical Consistency of Top-k Ranking (2009)",
     {entry.name: entry for entry in ENTRIES},
     ("firstpage.papers.xia2009.training", *MODULES),
-)  # fmt: skip
+)

@@ -185,8 +185,11 @@ PROPOSITION_10_CHECKS = [
 
 
 LISTWISE: list[type[PlackettLuce | Cosine | SoftmaxCrossEntropy | PermutationCrossEntropy]] = [
-    PlackettLuce, Cosine, SoftmaxCrossEntropy, PermutationCrossEntropy,
-]  # fmt: skip
+    PlackettLuce,
+    Cosine,
+    SoftmaxCrossEntropy,
+    PermutationCrossEntropy,
+]
 SIZES = [(3, 1), (3, 2), (4, 1), (4, 2), (4, 3), (5, 2)]  # n, k
 MIN_MARGIN = 1e-7
 
@@ -243,9 +246,10 @@ def proposition_5(rng: np.random.Generator, samples: int) -> Evidence:
             inside = np.abs(difference[first & ~differ])
             max_inside = max(max_inside, float(inside.max(initial=0.0)))
     numbers = {
-        "orders": tested, "smallest difference": min_difference,
+        "orders": tested,
+        "smallest difference": min_difference,
         "largest inside a subgroup": max_inside,
-    }  # fmt: skip
+    }
     return Evidence(min_difference >= -1e-9 and max_inside < 1e-9, numbers)
 
 

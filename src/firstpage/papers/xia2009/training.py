@@ -157,9 +157,14 @@ def evaluate_baseline(
               "settings": SETTINGS[tuned]}  # fmt: skip
     ranker = create_ranker(name, normalize="minmax", threads=1)
     return evaluate_on_fold(
-        ranker, load_fold(folder, fold), MEASURES, labels, draw_seed(rng), tuned=tuned,
+        ranker,
+        load_fold(folder, fold),
+        MEASURES,
+        labels,
+        draw_seed(rng),
+        tuned=tuned,
         grid=GRIDS[method] if tuned else None,
-    )  # fmt: skip
+    )
 
 
 TRAIN, VALID, TEST = 30, 10, 100

@@ -56,7 +56,8 @@ def cross_validated(entry: PaperEntry) -> PaperEntry:
 
 def figure1() -> PaperEntry:
     return PaperEntry(
-        "figure1", "Agreement of the gains 2^l - 1 and l, by the DCG difference",
+        "figure1",
+        "Agreement of the gains 2^l - 1 and l, by the DCG difference",
         "The two measures disagree on many pairs, mostly where the difference is small; even at a "
         "difference of 1 only about 80 % of the pairs agree.",
         [Experiment(simulations.gain_agreement, {"edges": AGREEMENT_EDGES})],
@@ -66,18 +67,25 @@ def figure1() -> PaperEntry:
         note="The paper does not give the base of its logarithm, which scales the axis; both are "
         "shown.",
         held_equal="the pairs of rankings, which are the same for both measures and both units.",
-    )  # fmt: skip
+    )
 
 
 def _figure1_claims(cells: Cells) -> list[Claim]:
     natural = partial(cells.samples, discount="natural logarithm")
     differences = cells.label_values(DIFFERENCE)
     claims = [
-        greater("agreement grows with the difference", natural(**{DIFFERENCE: differences[-1]}),
-                natural(**{DIFFERENCE: differences[0]}), margin=0.3),
-        below("at small differences agreement is little above chance (below 60 %)",
-              natural(**{DIFFERENCE: differences[0]}), 0.6),
-    ]  # fmt: skip
+        greater(
+            "agreement grows with the difference",
+            natural(**{DIFFERENCE: differences[-1]}),
+            natural(**{DIFFERENCE: differences[0]}),
+            margin=0.3,
+        ),
+        below(
+            "at small differences agreement is little above chance (below 60 %)",
+            natural(**{DIFFERENCE: differences[0]}),
+            0.6,
+        ),
+    ]
     for unit in cells.label_values("discount"):
         values = cells.samples(**{"discount": unit, DIFFERENCE: 1.0})
         claims.append(within(f"about 80 % agree at a difference of 1 ({unit})", values, 0.77, 0.83))
@@ -86,7 +94,8 @@ def _figure1_claims(cells: Cells) -> list[Claim]:
 
 def accuracy_figure(number: int, data: int) -> PaperEntry:
     return PaperEntry(
-        f"figure{number}", f"Accuracy by the number of training pairs, Data {data}",
+        f"figure{number}",
+        f"Accuracy by the number of training pairs, Data {data}",
         "Accuracy grows to nearly 98 % at 800 pairs; the measure of the other data set (Other) "
         "stays below 90 %.",
         [_learning(data)],
@@ -95,7 +104,7 @@ def accuracy_figure(number: int, data: int) -> PaperEntry:
         row_filter=lambda row: row["measure"] == "accuracy",
         paper_values=[({"method": "DCGLearn", "pairs": 800}, 0.98), ({"method": "Other"}, 0.9)],
         held_equal=VALIDATION_EQUAL,
-    )  # fmt: skip
+    )
 
 
 def _learning(data: int) -> Experiment:
@@ -119,7 +128,8 @@ def _accuracy_claims(cells: Cells) -> list[Claim]:
 def bins_figure(number: int, data: int) -> PaperEntry:
     edges = DIFFERENCE_EDGES[data]
     return PaperEntry(
-        f"figure{number}", f"Accuracy by the DCG difference of the test pair, Data {data}",
+        f"figure{number}",
+        f"Accuracy by the DCG difference of the test pair, Data {data}",
         "DCGLearn is far better than Other where the difference is small.",
         [
             Experiment(
@@ -131,7 +141,7 @@ def bins_figure(number: int, data: int) -> PaperEntry:
         note="Learned from 800 pairs; the paper does not give the number. Differences are in "
         "units of the natural logarithm.",
         held_equal=VALIDATION_EQUAL,
-    )  # fmt: skip
+    )
 
 
 def difference_claims(cells: Cells) -> list[Claim]:
@@ -231,14 +241,20 @@ def figure7() -> PaperEntry:
 def _reversed_claims(cells: Cells) -> list[Claim]:
     methods = cells.label_values("method")
     return [
-        all_hold("accuracy falls as more pairs are reversed", [
-            greater(m, cells.samples(method=m, reversed=5), cells.samples(method=m, reversed=200))
-            for m in methods
-        ]),
-        all_hold("85 % or more with a quarter of the pairs reversed", [
-            at_least(m, cells.samples(method=m, reversed=200), 0.85) for m in methods
-        ]),
-    ]  # fmt: skip
+        all_hold(
+            "accuracy falls as more pairs are reversed",
+            [
+                greater(
+                    m, cells.samples(method=m, reversed=5), cells.samples(method=m, reversed=200)
+                )
+                for m in methods
+            ],
+        ),
+        all_hold(
+            "85 % or more with a quarter of the pairs reversed",
+            [at_least(m, cells.samples(method=m, reversed=200), 0.85) for m in methods],
+        ),
+    ]
 
 
 def figure8() -> PaperEntry:
@@ -343,14 +359,19 @@ def _figure10_claims(cells: Cells) -> list[Claim]:
         return cells.samples(method=f"{kind} rankings, Data {data}", pairs=pairs)
 
     return [
-        all_hold("learning from them: 800 pairs are better than 20", [
-            greater(f"Data {d}", line("optimal", d, 800), line("optimal", d, 20)) for d in (1, 2)
-        ]),
-        all_hold("random orders are better at 100 and at 800 pairs", [
-            greater(f"Data {d}, {m} pairs", line("random", d, m), line("optimal", d, m))
-            for d in (1, 2) for m in (100, 800)
-        ]),
-    ]  # fmt: skip
+        all_hold(
+            "learning from them: 800 pairs are better than 20",
+            [greater(f"Data {d}", line("optimal", d, 800), line("optimal", d, 20)) for d in (1, 2)],
+        ),
+        all_hold(
+            "random orders are better at 100 and at 800 pairs",
+            [
+                greater(f"Data {d}, {m} pairs", line("random", d, m), line("optimal", d, m))
+                for d in (1, 2)
+                for m in (100, 800)
+            ],
+        ),
+    ]
 
 
 SIMULATED_ENTRIES = (

@@ -227,9 +227,10 @@ def effect_of_tie_cost(rng: np.random.Generator, costs: list[float]) -> list[Row
     rows: list[Row] = []
     for c in costs:
         values = {
-            "accuracy": concordances[c].mean(), "tie difference": tie_sizes[c].mean(),
+            "accuracy": concordances[c].mean(),
+            "tie difference": tie_sizes[c].mean(),
             "tie difference / |w|": (tie_sizes[c] / weight_norms[c]).mean(),
-        }  # fmt: skip
+        }
         rows += [{"C_tie": c, "measure": m, "value": float(v)} for m, v in values.items()]
     return rows
 
@@ -251,9 +252,13 @@ def simulated_active_learning(
 
 
 def web_active_learning(
-    rng: np.random.Generator, name: str, strategy: Strategy, sizes: list[int], batch: int,
+    rng: np.random.Generator,
+    name: str,
+    strategy: Strategy,
+    sizes: list[int],
+    batch: int,
     folder: str,
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """Return the rows of Figure 23 (a), (b): a pool from four folds, test pairs from the fifth."""
     query_grades = simulations.read_query_grades(folder, name)
     train, test = next(simulations.cross_validation_folds(query_grades, rng))
@@ -287,9 +292,14 @@ def editor_active_learning(
 
 
 def active_learning_curve(
-    truth: Utility, pool: Preferences, test: Preferences, strategy: Strategy, sizes: list[int],
-    batch: int, cost: float,
-) -> dict[int, float]:  # fmt: skip
+    truth: Utility,
+    pool: Preferences,
+    test: Preferences,
+    strategy: Strategy,
+    sizes: list[int],
+    batch: int,
+    cost: float,
+) -> dict[int, float]:
     """Return the accuracy by number of labeled pairs."""
     labeled, unlabeled = np.arange(INITIAL_PAIRS), np.arange(INITIAL_PAIRS, len(pool))
     learner = DCGLearn(truth.n_positions, C=cost, grades=truth.grades, threads=1)
@@ -308,9 +318,13 @@ def active_learning_curve(
 
 
 def _choose_pairs(
-    learner: DCGLearn, pool: Preferences, labeled: np.ndarray, unlabeled: np.ndarray, count: int,
+    learner: DCGLearn,
+    pool: Preferences,
+    labeled: np.ndarray,
+    unlabeled: np.ndarray,
+    count: int,
     strategy: Strategy,
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """Return which unlabeled pairs to label; at random: the first ones of the unordered pool."""
     if strategy == "random":
         return list(range(count))

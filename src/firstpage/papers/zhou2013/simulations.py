@@ -127,7 +127,7 @@ def binned_accuracies(
         for middle, value in bin_means(
             true_differences, concordance(differences(encoded, table)), edges
         )
-    ]  # fmt: skip
+    ]
 
 
 def concordance(differences: Floats) -> Floats:

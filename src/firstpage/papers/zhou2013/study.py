@@ -44,13 +44,15 @@ SIMULATION_NOTE = (
 
 def table1() -> PaperEntry:
     return PaperEntry(
-        "table1", "Labels of side-by-side judgments (simulated editors)",
+        "table1",
+        "Labels of side-by-side judgments (simulated editors)",
         "13, 108, 473, 148 and 24 of 766 pairs have the labels 1 to 5.",
-        [Experiment(news.label_counts)], _table1_claims,
+        [Experiment(news.label_counts)],
+        _table1_claims,
         paper_values=[({"label": label}, float(n)) for label, n in COUNTS.items()],
         note=SIMULATION_NOTE,
         held_equal="the number of queries, 766. The thresholds are calibrated to the counts.",
-    )  # fmt: skip
+    )
 
 
 def _table1_claims(cells: Cells) -> list[Claim]:
@@ -69,14 +71,17 @@ def _table1_claims(cells: Cells) -> list[Claim]:
 
 def figure16() -> PaperEntry:
     return PaperEntry(
-        "figure16", "Accuracy of Random, two standard measures and DCGLearn (simulated editors)",
+        "figure16",
+        "Accuracy of Random, two standard measures and DCGLearn (simulated editors)",
         "All are better than Random; DCGLearn is better than both standard measures on all pairs, "
         "Set1 and Set2; Set1 is easier than Set2.",
-        [Experiment(news.method_accuracies, runs=100)], _figure16_claims,
+        [Experiment(news.method_accuracies, runs=100)],
+        _figure16_claims,
         [("", Plot("method", None, "accuracy"))],
-        row_filter=lambda row: "method" in row, note=SIMULATION_NOTE,
+        row_filter=lambda row: "method" in row,
+        note=SIMULATION_NOTE,
         held_equal=FOLDS_EQUAL + ". The standard measures are fixed: they learn from no pairs.",
-    )  # fmt: skip
+    )
 
 
 def _figure16_claims(cells: Cells) -> list[Claim]:
@@ -85,11 +90,15 @@ def _figure16_claims(cells: Cells) -> list[Claim]:
 
     standard = ("Baseline1", "Baseline2")
     claims = [
-        all_hold("all are better than Random", [
-            greater(f"{m}, {s}", accuracy(m, s), accuracy("Random", s))
-            for m in (*standard, "DCGLearn") for s in TEST_SETS
-        ]),
-    ]  # fmt: skip
+        all_hold(
+            "all are better than Random",
+            [
+                greater(f"{m}, {s}", accuracy(m, s), accuracy("Random", s))
+                for m in (*standard, "DCGLearn")
+                for s in TEST_SETS
+            ],
+        ),
+    ]
     for s in TEST_SETS:
         comparisons = [greater(m, accuracy("DCGLearn", s), accuracy(m, s)) for m in standard]
         claims.append(
@@ -127,14 +136,16 @@ def _figure17_claims(cells: Cells) -> list[Claim]:
 
 def figure18() -> PaperEntry:
     return PaperEntry(
-        "figure18", "Size of the learned difference by label (simulated editors)",
+        "figure18",
+        "Size of the learned difference by label (simulated editors)",
         "The difference is much larger for pairs with labels 1 or 5 than with 2 or 4.",
-        [Experiment(news.method_accuracies, runs=100)], _figure18_claims,
+        [Experiment(news.method_accuracies, runs=100)],
+        _figure18_claims,
         [("", Plot("label", None, "mean |w.d|"))],
         row_filter=lambda row: "label" in row,
         note=SIMULATION_NOTE + " Label 3 marks ties, which are not used for training.",
         held_equal=FOLDS_EQUAL + ". All labels of a fold use the same learned weights.",
-    )  # fmt: skip
+    )
 
 
 def _figure18_claims(cells: Cells) -> list[Claim]:
@@ -403,15 +414,19 @@ def figure23() -> PaperEntry:
         for n in names
     ]
     return PaperEntry(
-        "figure23", "SimpleMargin against random pairs: Web10K, Web30K, news (simulated)",
+        "figure23",
+        "SimpleMargin against random pairs: Web10K, Web30K, news (simulated)",
         "Chosen pairs are better in most cases; on Web10K they are worse with very few labels; on "
         "news they need far fewer.",
-        experiments, _figure23_claims,
-        [(s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"])) for s in
-         (*WEB_DATASETS, "simulated news")],
+        experiments,
+        _figure23_claims,
+        [
+            (s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"]))
+            for s in (*WEB_DATASETS, "simulated news")
+        ],
         note=f"{SAMPLE_NOTE} News: {SIMULATION_NOTE}",
         held_equal=POOL_EQUAL,
-    )  # fmt: skip
+    )
 
 
 def _figure23_claims(cells: Cells) -> list[Claim]:
@@ -423,8 +438,9 @@ def _figure23_claims(cells: Cells) -> list[Claim]:
 
     claims = [
         greater(f"SimpleMargin is better than random pairs at {m} labels ({s})", *strategies(s)(m))
-        for s in WEB_DATASETS for m in (100, 200)
-    ]  # fmt: skip
+        for s in WEB_DATASETS
+        for m in (100, 200)
+    ]
     few = strategies(WEB_DATASETS[0])(50)
     return [
         *claims,
@@ -466,8 +482,10 @@ ZHOU2013 = PaperStudy(
     "Cumulative Gains (2013)",
     {entry.name: entry for entry in ENTRIES},
     (  # without the modules of claims, which may change without a new computation
-        "firstpage.papers.zhou2013.simulations", "firstpage.papers.zhou2013.news",
-        "firstpage.evaluation.dcglearn", "firstpage.core.kernels.losses.preferences",
+        "firstpage.papers.zhou2013.simulations",
+        "firstpage.papers.zhou2013.news",
+        "firstpage.evaluation.dcglearn",
+        "firstpage.core.kernels.losses.preferences",
         "firstpage.data.preferences",
     ),
-)  # fmt: skip
+)

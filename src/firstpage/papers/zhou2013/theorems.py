@@ -86,13 +86,26 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Evidence:
 
 
 CHECKS = [
-    Check("zhou2013/theorem-1", "with two grades, all compatible gains give the same order of "
-          "rankings and the same ties", theorem_1),
-    Check("zhou2013/theorem-1-proof", "one of two rankings is always strictly better, as the "
-          "proof's step from >= to > implies", strict, holds=False,
-          note="keep >=: the theorem stands (theorem-1)"),
-    Check("zhou2013/example-1", "with three grades, compatible gains may order two rankings "
-          "differently", example_1),
-    Check("zhou2013/proposition-1", "the order by grades is best under all compatible gains and "
-          "discounts", proposition_1),
-]  # fmt: skip
+    Check(
+        "zhou2013/theorem-1",
+        "with two grades, all compatible gains give the same order of rankings and the same ties",
+        theorem_1,
+    ),
+    Check(
+        "zhou2013/theorem-1-proof",
+        "one of two rankings is always strictly better, as the proof's step from >= to > implies",
+        strict,
+        holds=False,
+        note="keep >=: the theorem stands (theorem-1)",
+    ),
+    Check(
+        "zhou2013/example-1",
+        "with three grades, compatible gains may order two rankings differently",
+        example_1,
+    ),
+    Check(
+        "zhou2013/proposition-1",
+        "the order by grades is best under all compatible gains and discounts",
+        proposition_1,
+    ),
+]

@@ -41,8 +41,10 @@ def test_plain_numba_gives_the_same_numbers_on_request_and_where_linking_fails(
         result = subprocess.run(
             [sys.executable, "-c", script],
             env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), **env},
-            capture_output=True, text=True, timeout=PATIENCE,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
         assert result.returncode == 0, result.stderr
         return result
 

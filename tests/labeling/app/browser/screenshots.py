@@ -42,7 +42,12 @@ def query() -> QueryRecord:
     documents = tuple(
         DocumentRecord(f"d{i}", title, body=BODIES[i % 3]) for i, title in enumerate(TITLES)
     )
-    return QueryRecord("q1", "how to brew green tea", "How hot should the water be, and how long does green tea steep? Shops are not wanted.", documents)  # fmt: skip
+    return QueryRecord(
+        "q1",
+        "how to brew green tea",
+        "How hot should the water be, and how long does green tea steep? Shops are not wanted.",
+        documents,
+    )
 
 
 def save_screenshot(page: Page | Locator, name: str) -> None:
@@ -70,9 +75,13 @@ def judged_project(live: Live) -> None:
     """Create a project that three people have judged, with the same preferences and some noise."""
     rng = random.Random(7)
     live.project(
-        "tea", assessors=("ada", "bo", "cy"), queries=4, documents=8, options={"ties": True},
+        "tea",
+        assessors=("ada", "bo", "cy"),
+        queries=4,
+        documents=8,
+        options={"ties": True},
         setting={"k": 3, "strategy": "heap", "repeat_rate": 0.2},
-    )  # fmt: skip
+    )
 
     def better(left: str, right: str) -> int:
         x, y = (int(key[1:]) + rng.gauss(0, 2) for key in (left, right))

@@ -12,22 +12,44 @@ from tests.labeling.app.browser.axe import expect_accessible
 from tests.labeling.app.browser.live import Live
 
 PHONE = {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True}
-LEAD = ["/", "/projects/new", "/account", *(
-    f"/p/books/{name}"
-    for name in (
-        "dashboard", "agreement", "truth", "report", "audit", "comments", "people", "setup", "setup/data",
-        "setup/judging", "setup/people", "setup/assignment", "guidelines", "answers", "adjudicate",
-        "machines", "queries",
-    )
-)]  # fmt: skip
+LEAD = [
+    "/",
+    "/projects/new",
+    "/account",
+    *(
+        f"/p/books/{name}"
+        for name in (
+            "dashboard",
+            "agreement",
+            "truth",
+            "report",
+            "audit",
+            "comments",
+            "people",
+            "setup",
+            "setup/data",
+            "setup/judging",
+            "setup/people",
+            "setup/assignment",
+            "guidelines",
+            "answers",
+            "adjudicate",
+            "machines",
+            "queries",
+        )
+    ),
+]
 
 
 def judged_project(live: Live) -> None:
     """Create a project in which two people have finished a query, so that every table has rows."""
     live.project(
-        assessors=("ada", "bo"), queries=1, documents=5, options={"ties": True},
+        assessors=("ada", "bo"),
+        queries=1,
+        documents=5,
+        options={"ties": True},
         setting={"k": 2, "strategy": "heap-closure"},
-    )  # fmt: skip
+    )
     live.client("ada").judge(live.task("books", "ada"), lambda a, b: 1 if a < b else -1)
     live.client("bo").judge(live.task("books", "bo"), lambda a, b: -1 if a < b else 1)
 
@@ -114,9 +136,10 @@ def test_right_to_left_documents(live: Live) -> None:
     """Each text has its own direction, and the left document stays left."""
     hebrew = "שלום עולם, תה ירוק הוא משקה"
     documents = (
-        DocumentRecord("d0", "כותרת", body=hebrew), DocumentRecord("d1", "Title", body="plain words"),
+        DocumentRecord("d0", "כותרת", body=hebrew),
+        DocumentRecord("d1", "Title", body="plain words"),
         DocumentRecord("d2", "كتاب", body="كتاب عن الشاي"),
-    )  # fmt: skip
+    )
     live.add_project("books", [QueryRecord("q0", hebrew, "", documents)], setting={"k": 2})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)

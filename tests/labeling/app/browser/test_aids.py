@@ -334,9 +334,12 @@ def test_own_grades_aspects_and_reasons(live: Live) -> None:
     grades = [{"name": "Off topic", "color": "#b3261e"}, {"name": "Fine", "key": "f"}]
     options = {"grades": grades, "aspects": ["trust"], "reasons": ["recent", "complete"]}
     live.add_project(
-        "books", [QueryRecord("q0", QUERY, "", documents)], tool="grades", setting={"k": 1},
+        "books",
+        [QueryRecord("q0", QUERY, "", documents)],
+        tool="grades",
+        setting={"k": 1},
         options=options,
-    )  # fmt: skip
+    )
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     ready(page)
     expect_accessible(page)

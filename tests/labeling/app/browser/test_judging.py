@@ -99,8 +99,11 @@ def test_marking_bad_documents_by_keyboard(live: Live) -> None:
     events = [row["event"] for row in live.logged(task)]
     assert [e["outcome"] for e in events] == [-1, 1, 0, 0]
     assert [list(e["bad"]) for e in events] == [
-        [events[0]["left"]], [events[1]["right"]], [events[2]["left"], events[2]["right"]], [],
-    ]  # fmt: skip
+        [events[0]["left"]],
+        [events[1]["right"]],
+        [events[2]["left"], events[2]["right"]],
+        [],
+    ]
 
 
 def test_five_grades_by_keyboard(live: Live) -> None:
@@ -116,9 +119,14 @@ def test_five_grades_by_keyboard(live: Live) -> None:
 
 def test_two_lists_by_keyboard(live: Live) -> None:
     lists = tuple(
-        DocumentRecord(f"l{i}", f"List {i}", "list", fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]})
+        DocumentRecord(
+            f"l{i}",
+            f"List {i}",
+            "list",
+            fields={"items": [{"title": f"Result {i}.{j}", "text": "words"} for j in range(4)]},
+        )
         for i in range(4)
-    )  # fmt: skip
+    )
     live.add_project(
         "books", [QueryRecord("q0", "green tea", "how to brew it", lists)], tool="lists"
     )

@@ -26,8 +26,9 @@ def key_for(page: Page, grades: dict[tuple[str, str], tuple[int | None, ...]]) -
     """Return the key that a simulated assessor presses for the open question."""
     text = page.locator("#query").inner_text()
     sides = [
-        page.locator(f"#{side}-title").inner_text().removeprefix("List ") for side in ("left", "right")
-    ]  # fmt: skip
+        page.locator(f"#{side}-title").inner_text().removeprefix("List ")
+        for side in ("left", "right")
+    ]
     return KEYS[outcome(*(grades[text, key] for key in sides))]
 
 

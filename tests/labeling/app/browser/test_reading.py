@@ -29,17 +29,26 @@ NARROWEST = {"viewport": {"width": 320, "height": 256}, "device_scale_factor": 4
 
 
 def open_judging_page(
-    live: Live, *, body: str = LONG, kind: str = "text", title: str = "", description: str = "",
-    tool: str = "pairs", **options: Any,
-) -> tuple[Page, int]:  # fmt: skip
+    live: Live,
+    *,
+    body: str = LONG,
+    kind: str = "text",
+    title: str = "",
+    description: str = "",
+    tool: str = "pairs",
+    **options: Any,
+) -> tuple[Page, int]:
     """Open a question about documents with the same text."""
     documents = tuple(
         DocumentRecord(f"d{i}", title or f"Title {i}", kind, body=body) for i in range(6)
     )
     live.add_project(
-        "books", [QueryRecord("q0", "how to brew green tea", description, documents)], tool=tool,
-        setting={"k": 3}, options={"ties": True},
-    )  # fmt: skip
+        "books",
+        [QueryRecord("q0", "how to brew green tea", description, documents)],
+        tool=tool,
+        setting={"k": 3},
+        options={"ties": True},
+    )
     task = live.task("books", "ada")
     page = live.open(f"/tasks/{task}", **options)
     ready(page)

@@ -290,9 +290,12 @@ def test_pages_of_an_empty_project_say_what_to_do_next(site: Site) -> None:
     site.project(assessors=(), queries=0, opened=False)
     lead = site.client("lena")
     for page, link in (
-        ("dashboard", "setup/data"), ("queries", "setup/data"), ("setup/assignment", "setup/data"),
-        ("agreement", "setup/judging"), ("truth", "dashboard"),
-    ):  # fmt: skip
+        ("dashboard", "setup/data"),
+        ("queries", "setup/data"),
+        ("setup/assignment", "setup/data"),
+        ("agreement", "setup/judging"),
+        ("truth", "dashboard"),
+    ):
         body = lead.get(f"/p/books/{page}").text.partition("<main")[2]
         assert f'href="/p/books/{link}"' in body, page
     assert "as soon as somebody judges" in lead.get("/p/books/answers").text

@@ -33,9 +33,13 @@ def test_edge_cases_of_cross_validation(tmp_path: Path) -> None:
 
 VALUES = {"A": np.array([[0.0, 0.4, 0.8, 0.9]]), "B": np.array([[0.1, 0.6, 0.7, 0.7]])}
 RESULT = CrossValidation(
-    ("AP",), "default", tuple("1234"), np.array([1.0, 2.0, 2.0, 2.0]),
-    {name: {"AP": values} for name, values in VALUES.items()}, {},
-)  # fmt: skip
+    ("AP",),
+    "default",
+    tuple("1234"),
+    np.array([1.0, 2.0, 2.0, 2.0]),
+    {name: {"AP": values} for name, values in VALUES.items()},
+    {},
+)
 
 
 def test_every_fold_has_the_same_weight_in_the_mean() -> None:
@@ -55,9 +59,13 @@ def test_differences_are_differences_of_means() -> None:
 
 def test_seed_deviation_is_that_of_the_means() -> None:
     two = CrossValidation(
-        RESULT.measures, RESULT.convention, RESULT.queries, RESULT.query_folds,
-        {"A": {"AP": np.vstack([VALUES["A"], VALUES["B"]])}}, {},
-    )  # fmt: skip
+        RESULT.measures,
+        RESULT.convention,
+        RESULT.queries,
+        RESULT.query_folds,
+        {"A": {"AP": np.vstack([VALUES["A"], VALUES["B"]])}},
+        {},
+    )
     means = [RESULT.mean(name, "AP") for name in "AB"]
     assert two.seed_deviation("A", "AP") == pytest.approx(np.std(means, ddof=1))
 

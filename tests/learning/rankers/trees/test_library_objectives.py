@@ -56,9 +56,13 @@ def test_objectives_in_lightgbm_train(name: str, lambdarank: float) -> None:
     seen: dict = {}
     unfitted = fp.objective(name, k=10)
     model = lightgbm.train(
-        {**QUIET, "objective": unfitted, "metric": "none"}, data, 50, valid_sets=[valid],
-        feval=fp.metric("NDCG@10"), callbacks=[lightgbm.record_evaluation(seen)],
-    )  # fmt: skip
+        {**QUIET, "objective": unfitted, "metric": "none"},
+        data,
+        50,
+        valid_sets=[valid],
+        feval=fp.metric("NDCG@10"),
+        callbacks=[lightgbm.record_evaluation(seen)],
+    )
     assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
     curve = seen["valid_0"]["NDCG@10"]
     assert curve[-1] == pytest.approx(ndcg(model.predict(TEST.X)))
@@ -89,9 +93,15 @@ def test_objectives_in_xgboost_train(name: str, lambdarank: float) -> None:
     }
     seen: dict = {}
     model = xgboost.train(
-        params, data, 60, obj=fp.objective(name, k=10), custom_metric=fp.metric("NDCG@10"),
-        evals=[(valid, "valid")], evals_result=seen, verbose_eval=False,
-    )  # fmt: skip
+        params,
+        data,
+        60,
+        obj=fp.objective(name, k=10),
+        custom_metric=fp.metric("NDCG@10"),
+        evals=[(valid, "valid")],
+        evals_result=seen,
+        verbose_eval=False,
+    )
     assert ndcg(model.predict(valid)) > lambdarank - 0.04
     assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
 
@@ -200,9 +210,13 @@ def test_used_objectives_can_be_copied() -> None:
 def test_metric_and_objective_in_lgbmranker() -> None:
     model = lightgbm.LGBMRanker(objective=fp.objective("listnet"), n_estimators=5, verbosity=-1)
     model.fit(
-        X, Y, group=[10] * 30, eval_set=[(X, Y)], eval_group=[[10] * 30],
+        X,
+        Y,
+        group=[10] * 30,
+        eval_set=[(X, Y)],
+        eval_group=[[10] * 30],
         eval_metric=fp.metric("NDCG@5"),
-    )  # fmt: skip
+    )
     (curves,) = model.evals_result_.values()
     assert len(curves["NDCG@5"]) == 5
     with pytest.raises(DataError, match="LightGBM's own"):

@@ -41,9 +41,15 @@ def test_kernels_compile_for_a_gpu() -> None:
     from firstpage.learning.gpu import list_kernels
 
     kinds = dict.fromkeys("XWSGABKD", "*fp32") | {
-        "OFFSETS": "*i64", "COUNTS": "*i32", "FACTORS": "*fp32", "QUERY_WEIGHTS": "*fp32",
-        "FIRSTS": "*i32", "VALUES": "*fp64", "GRADIENTS": "*fp32", "first": "i32",
-    }  # fmt: skip
+        "OFFSETS": "*i64",
+        "COUNTS": "*i32",
+        "FACTORS": "*fp32",
+        "QUERY_WEIGHTS": "*fp32",
+        "FIRSTS": "*i32",
+        "VALUES": "*fp64",
+        "GRADIENTS": "*fp32",
+        "first": "i32",
+    }
     fixed = {"F": 46, "WIDE": 32, "REST": 16, "R": 32, "N": 128, "LOSS": list_kernels.pairs}
     for kernel in (list_kernels.fused_pass, list_kernels.each_query):
         names = kernel.arg_names

@@ -24,9 +24,19 @@ ROUNDING_EPS = 1e-14  # changes of a value below this are rounding errors
 
 @inlined_subroutine
 def measure_range(
-    gains: Floats, order: Ints, key: Floats, lo: int, hi: int, depth: int, kind: int,
-    discount: Floats, table: Floats, state: Floats, means: Floats, parts: Floats,
-) -> float:  # fmt: skip
+    gains: Floats,
+    order: Ints,
+    key: Floats,
+    lo: int,
+    hi: int,
+    depth: int,
+    kind: int,
+    discount: Floats,
+    table: Floats,
+    state: Floats,
+    means: Floats,
+    parts: Floats,
+) -> float:
     """Write the contributions of the ranks lo:hi to `parts`, and return the change of their sum.
 
     Documents of equal key have the mean over all their orders.
@@ -93,11 +103,30 @@ def find_crossings(
 
 @subroutine
 def scan_crossings(
-    scores: Floats, direction: Floats, gains: Floats, lo: int, n: int, depth: int, kind: int,
-    discount: Floats, table: Floats, weight: float, crossings: int, crossing: Floats, pairs: Ints,
-    sorted_pairs: Ints, key: Floats, order: Ints, position: Ints, state: Floats, means: Floats,
-    parts: Floats, count: int, steps: Floats, changes: Floats,
-) -> int:  # fmt: skip
+    scores: Floats,
+    direction: Floats,
+    gains: Floats,
+    lo: int,
+    n: int,
+    depth: int,
+    kind: int,
+    discount: Floats,
+    table: Floats,
+    weight: float,
+    crossings: int,
+    crossing: Floats,
+    pairs: Ints,
+    sorted_pairs: Ints,
+    key: Floats,
+    order: Ints,
+    position: Ints,
+    state: Floats,
+    means: Floats,
+    parts: Floats,
+    count: int,
+    steps: Floats,
+    changes: Floats,
+) -> int:
     """Write the steps of one query at which its measure changes, from position `count` on.
 
     `gains` are those of the query, and `order` is its order before the first crossing.  Returns
@@ -209,8 +238,28 @@ def measure_breakpoints(
             own, order, key, 0, n, depth, kind, discount, table, state, means, parts
         )
         count = scan_crossings(
-            scores, direction, own, lo, n, depth, kind, discount, table, weight[q], crossings,
-            crossing, pairs, sorted_pairs, key, order, position, state, means, parts, count, steps,
+            scores,
+            direction,
+            own,
+            lo,
+            n,
+            depth,
+            kind,
+            discount,
+            table,
+            weight[q],
+            crossings,
+            crossing,
+            pairs,
+            sorted_pairs,
+            key,
+            order,
+            position,
+            state,
+            means,
+            parts,
+            count,
+            steps,
             changes,
-        )  # fmt: skip
+        )
     return count

@@ -42,9 +42,15 @@ def pair_row(
 
 @subroutine
 def enumerate_pairs(
-    z: Floats, upper_weight: Floats, lower_weight: Floats, first: int, last: int, end: Ints, n: int,
+    z: Floats,
+    upper_weight: Floats,
+    lower_weight: Floats,
+    first: int,
+    last: int,
+    end: Ints,
+    n: int,
     grad_sorted: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Return the loss of all pairs, and write its gradient, by enumeration."""
     for i in range(n):
         grad_sorted[i] = 0.0
@@ -124,9 +130,15 @@ def restore_order(z: Floats, items: Ints, n: int) -> int:
 
 @subroutine
 def copy_sorted(
-    z: Floats, upper_weight: Floats, lower_weight: Floats, level: Ints, items: Ints, n: int,
-    rows: Floats, ranks: Ints,
-) -> None:  # fmt: skip
+    z: Floats,
+    upper_weight: Floats,
+    lower_weight: Floats,
+    level: Ints,
+    items: Ints,
+    n: int,
+    rows: Floats,
+    ranks: Ints,
+) -> None:
     """Copy scores, weights and levels in descending order of score, for sequential access."""
     for i in range(n):
         item = items[i]
@@ -201,9 +213,16 @@ def merge_pairs(
         while left + width < levels:
             right = min(left + 2 * width, levels)
             value += merge_levels(
-                z, upper_weight, lower_weight, run, starts[left], starts[left + width],
-                starts[right], workspace, grad_sorted,
-            )  # fmt: skip
+                z,
+                upper_weight,
+                lower_weight,
+                run,
+                starts[left],
+                starts[left + width],
+                starts[right],
+                workspace,
+                grad_sorted,
+            )
             left = right
         width *= 2
     return value
@@ -267,9 +286,18 @@ def pairwise_hinge(
                 for level in range(levels):
                     starts[level + 1] = end[first + level]
                 value = merge_pairs(
-                    z, upper, lower, levels_of, levels, items, n, starts, run, workspace,
+                    z,
+                    upper,
+                    lower,
+                    levels_of,
+                    levels,
+                    items,
+                    n,
+                    starts,
+                    run,
+                    workspace,
                     grad_sorted,
-                )  # fmt: skip
+                )
         values[q] = value
         for i in range(n):
             grad[lo + order[lo + i]] = grad_sorted[i]

@@ -183,9 +183,18 @@ def label_weights(
 
 @subroutine
 def list_softmax_cross_entropy(
-    scores: Floats, labels: Floats, lo: int, n: int, k: int, temperature: float, factor: float,
-    items: Ints, target: Floats, exps: Floats, grad: Floats,
-) -> float:  # fmt: skip
+    scores: Floats,
+    labels: Floats,
+    lo: int,
+    n: int,
+    k: int,
+    temperature: float,
+    factor: float,
+    items: Ints,
+    target: Floats,
+    exps: Floats,
+    grad: Floats,
+) -> float:
     """Write the gradient of one list times a factor; return the value.
 
     `exps` is workspace, and may be `grad`.
@@ -250,9 +259,18 @@ def softmax_cross_entropy_of_rows(
     total = 0.0
     for q in range(scores.shape[0]):
         total += list_softmax_cross_entropy(
-            scores[q], labels[q], 0, scores.shape[1], k, temperature, factor, items, rows[0],
-            rows[1], grad[q],
-        )  # fmt: skip
+            scores[q],
+            labels[q],
+            0,
+            scores.shape[1],
+            k,
+            temperature,
+            factor,
+            items,
+            rows[0],
+            rows[1],
+            grad[q],
+        )
     return factor * total
 
 

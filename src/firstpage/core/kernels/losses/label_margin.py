@@ -18,9 +18,15 @@ MAX_EXPONENT = 600.0  # so that sums of terms times squared margins are finite
 
 @subroutine
 def hinge_row(
-    z: Floats, lower_weight: Floats, grad_sorted: Floats, u: int, start: int, stop: int,
-    pair_weight: float, margin: float,
-) -> float:  # fmt: skip
+    z: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
+    u: int,
+    start: int,
+    stop: int,
+    pair_weight: float,
+    margin: float,
+) -> float:
     """Add the pairs of u with v in start:stop, of one margin; return their loss."""
     total, value = 0.0, 0.0
     for v in range(start, stop):
@@ -36,9 +42,16 @@ def hinge_row(
 
 @subroutine
 def exponential_row(
-    z: Floats, lower_weight: Floats, grad_sorted: Floats, hessian_sorted: Floats, u: int,
-    start: int, stop: int, pair_weight: float, margin: float,
-) -> float:  # fmt: skip
+    z: Floats,
+    lower_weight: Floats,
+    grad_sorted: Floats,
+    hessian_sorted: Floats,
+    u: int,
+    start: int,
+    stop: int,
+    pair_weight: float,
+    margin: float,
+) -> float:
     """Add the pairs of u with v in start:stop, of one margin; return their loss."""
     total = 0.0
     for v in range(start, stop):
@@ -100,9 +113,16 @@ def label_margin_loss(
                         )
                     else:
                         value += exponential_row(
-                            z, lower_weight, grad_sorted, hessian_sorted, u, end[other - 1],
-                            end[other], w, margin,
-                        )  # fmt: skip
+                            z,
+                            lower_weight,
+                            grad_sorted,
+                            hessian_sorted,
+                            u,
+                            end[other - 1],
+                            end[other],
+                            w,
+                            margin,
+                        )
             start = end[level]
         values[q] = value
         for i in range(n):

@@ -28,9 +28,16 @@ LAMBDARANK, LOSS2, LOSS2PP = 0, 1, 2  # variants
 
 @subroutine
 def group_documents(
-    scores: Floats, gains: Floats, lo: int, n: int, items: Ints, workspace: Ints, blocks: Ints,
-    groups: Ints, block_groups: Ints,
-) -> int:  # fmt: skip
+    scores: Floats,
+    gains: Floats,
+    lo: int,
+    n: int,
+    items: Ints,
+    workspace: Ints,
+    blocks: Ints,
+    groups: Ints,
+    block_groups: Ints,
+) -> int:
     """Sort the documents of each block by gain, and write where blocks and groups begin.
 
     `items` are rows in descending order of score.  Block b has the ranks blocks[b]:blocks[b + 1]
@@ -59,9 +66,17 @@ def group_documents(
 
 @subroutine
 def state_means(
-    kind: int, gains: Floats, items: Ints, groups: Ints, first: int, last: int, without: int,
-    without_too: int, size: int, means: Floats,
-) -> float:  # fmt: skip
+    kind: int,
+    gains: Floats,
+    items: Ints,
+    groups: Ints,
+    first: int,
+    last: int,
+    without: int,
+    without_too: int,
+    size: int,
+    means: Floats,
+) -> float:
     """Write the mean state after p documents of a block, where the state above it is 1.
 
     One document of the groups `without` and `without_too` is left out (-1: of none).  The block has
@@ -118,9 +133,15 @@ def rank_difference_sum(doubles: Floats, a: int, a_last: int, b: int, b_last: in
 
 @subroutine
 def state_below(
-    kind: int, state: float, gains: Floats, items: Ints, groups: Ints, first: int, last: int,
+    kind: int,
+    state: float,
+    gains: Floats,
+    items: Ints,
+    groups: Ints,
+    first: int,
+    last: int,
     without: int,
-) -> float:  # fmt: skip
+) -> float:
     """Return the state below the groups first:last; one document of `without` is left out."""
     for h in range(first, last):
         part = groups[h + 1] - groups[h] - (1 if h == without else 0)
@@ -143,10 +164,22 @@ def mean_table_row(table: Floats, b: int, start: int, m: int, rows: Floats) -> N
 
 @subroutine
 def block_sums(
-    kind: int, discount: Floats, gains: Floats, items: Ints, groups: Ints, b: int, start: int,
-    m: int, first: int, last: int, half: int, means: Floats, passing: Floats, leaving: Floats,
+    kind: int,
+    discount: Floats,
+    gains: Floats,
+    items: Ints,
+    groups: Ints,
+    b: int,
+    start: int,
+    m: int,
+    first: int,
+    last: int,
+    half: int,
+    means: Floats,
+    passing: Floats,
+    leaving: Floats,
     entering: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the parts of w that depend on one block alone, and on each of its groups.
 
     `passing` (per block), `leaving` and `entering` (per group) hold the parts of w: those of ranks
@@ -178,10 +211,27 @@ def block_sums(
 
 @subroutine
 def add_pairs_within(
-    kind: int, variant: int, mu: float, discount: Floats, doubles: Floats, gains: Floats,
-    items: Ints, groups: Ints, g: int, first: int, last: int, start: int, m: int, counted: int,
-    above: float, half: int, inner_row: Floats, means: Floats, sums: Floats, value: float,
-) -> float:  # fmt: skip
+    kind: int,
+    variant: int,
+    mu: float,
+    discount: Floats,
+    doubles: Floats,
+    gains: Floats,
+    items: Ints,
+    groups: Ints,
+    g: int,
+    first: int,
+    last: int,
+    start: int,
+    m: int,
+    counted: int,
+    above: float,
+    half: int,
+    inner_row: Floats,
+    means: Floats,
+    sums: Floats,
+    value: float,
+) -> float:
     """Add the pairs of group g with the groups below it in its block; return the value with them.
 
     `counted` is the last rank of the block that counts, `above` the state above the block.
@@ -212,11 +262,30 @@ def add_pairs_within(
 
 @subroutine
 def add_pairs_below(
-    kind: int, variant: int, mu: float, scores: Floats, doubles: Floats, gains: Floats, items: Ints,
-    blocks: Ints, groups: Ints, block_groups: Ints, b: int, g: int, count: int, reach: int,
-    counted: int, above: float, half: int, passing: Floats, leaving: Floats, entering: Floats,
-    rows: Floats, sums: Floats, value: float,
-) -> float:  # fmt: skip
+    kind: int,
+    variant: int,
+    mu: float,
+    scores: Floats,
+    doubles: Floats,
+    gains: Floats,
+    items: Ints,
+    blocks: Ints,
+    groups: Ints,
+    block_groups: Ints,
+    b: int,
+    g: int,
+    count: int,
+    reach: int,
+    counted: int,
+    above: float,
+    half: int,
+    passing: Floats,
+    leaving: Floats,
+    entering: Floats,
+    rows: Floats,
+    sums: Floats,
+    value: float,
+) -> float:
     """Add the pairs of group g of block b with all blocks below; return the value with them.
 
     `counted` is the last rank of block b that counts, `above` the state above the block; blocks
@@ -278,9 +347,15 @@ def add_pairs_below(
 
 @subroutine
 def write_query(
-    items: Ints, groups: Ints, count: int, half: int, scale: float, sums: Floats, grad: Floats,
+    items: Ints,
+    groups: Ints,
+    count: int,
+    half: int,
+    scale: float,
+    sums: Floats,
+    grad: Floats,
     curvature: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the gradient and the curvature of the documents of `count` groups."""
     for g in range(count):
         for r in range(groups[g], groups[g + 1]):
@@ -351,9 +426,22 @@ def lambda_loss(
                 mean_table_row(table, reach, start, m, rows)
             else:
                 block_sums(
-                    kind, discount, gains, items, groups, reach, start, m, block_groups[reach],
-                    block_groups[reach + 1], half, means, passing, leaving, entering,
-                )  # fmt: skip
+                    kind,
+                    discount,
+                    gains,
+                    items,
+                    groups,
+                    reach,
+                    start,
+                    m,
+                    block_groups[reach],
+                    block_groups[reach + 1],
+                    half,
+                    means,
+                    passing,
+                    leaving,
+                    entering,
+                )
             reach += 1
         value, above = 0.0, 1.0
         for b in range(reach):
@@ -371,14 +459,52 @@ def lambda_loss(
             for g in range(first, last):
                 if g + 1 < last:
                     value = add_pairs_within(
-                        kind, variant, mu, discount, doubles, gains, items, groups, g, first, last,
-                        start, m, counted, above, half, inner_row, means, sums, value,
-                    )  # fmt: skip
+                        kind,
+                        variant,
+                        mu,
+                        discount,
+                        doubles,
+                        gains,
+                        items,
+                        groups,
+                        g,
+                        first,
+                        last,
+                        start,
+                        m,
+                        counted,
+                        above,
+                        half,
+                        inner_row,
+                        means,
+                        sums,
+                        value,
+                    )
                 value = add_pairs_below(
-                    kind, variant, mu, scores, doubles, gains, items, blocks, groups, block_groups,
-                    b, g, count, reach, counted, above, half, passing, leaving, entering, rows,
-                    sums, value,
-                )  # fmt: skip
+                    kind,
+                    variant,
+                    mu,
+                    scores,
+                    doubles,
+                    gains,
+                    items,
+                    blocks,
+                    groups,
+                    block_groups,
+                    b,
+                    g,
+                    count,
+                    reach,
+                    counted,
+                    above,
+                    half,
+                    passing,
+                    leaving,
+                    entering,
+                    rows,
+                    sums,
+                    value,
+                )
             above = state_below(kind, above, gains, items, groups, first, last, -1)
         values[q] = scale[q] * value
         write_query(items, groups, block_groups[count], half, scale[q], sums, grad, curvature)

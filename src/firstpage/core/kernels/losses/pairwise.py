@@ -143,9 +143,20 @@ def pairwise_exponential(
             minimum, maximum = min(minimum, s), max(maximum, s)
         if maximum - minimum < MAX_EXP_RANGE:
             values[q] = exponential_direct(
-                order, weight, lo, first, last, end, upper, lower, z, logs, grad, hessian,
+                order,
+                weight,
+                lo,
+                first,
+                last,
+                end,
+                upper,
+                lower,
+                z,
+                logs,
+                grad,
+                hessian,
                 0.5 * (minimum + maximum),
-            )  # fmt: skip
+            )
         else:
             values[q] = exponential_in_logs(
                 order, weight, lo, first, last, end, upper, lower, z, logs, grad, hessian

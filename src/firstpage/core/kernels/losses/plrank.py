@@ -142,9 +142,15 @@ def remaining_sums(
 
 @subroutine
 def rank_centers(
-    gains: Floats, lo: int, n: int, depth: int, kind: int, discount: Floats, table: Floats,
+    gains: Floats,
+    lo: int,
+    n: int,
+    depth: int,
+    kind: int,
+    discount: Floats,
+    table: Floats,
     center: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Write the mean reward of all documents at each rank; return their mean gain.
 
     Both are 0 for kinds whose rewards depend on the documents above.
@@ -165,9 +171,20 @@ def rank_centers(
 
 @subroutine
 def rewards_to_go(
-    gains: Floats, lo: int, depth: int, kind: int, discount: Floats, table: Floats, items: Ints,
-    mean_gain: float, center: Floats, means: Floats, weights: Floats, togo: Floats, total: float,
-) -> float:  # fmt: skip
+    gains: Floats,
+    lo: int,
+    depth: int,
+    kind: int,
+    discount: Floats,
+    table: Floats,
+    items: Ints,
+    mean_gain: float,
+    center: Floats,
+    means: Floats,
+    weights: Floats,
+    togo: Floats,
+    total: float,
+) -> float:
     """Write the reward from each rank on of a ranking, and turn `means` into expected rewards.
 
     Returns `total` plus the expected rewards of all ranks.
@@ -192,11 +209,26 @@ def rewards_to_go(
 
 @subroutine
 def add_ranking_gradient(
-    scores: Floats, gains: Floats, lo: int, n: int, depth: int, kind: int, table: Floats,
-    importance: Floats, items: Ints, ranked: Array, mean_gain: float, center: Floats,
-    logs: Floats, means: Floats, weights: Floats, togo: Floats, direct: Floats, grad: Floats,
+    scores: Floats,
+    gains: Floats,
+    lo: int,
+    n: int,
+    depth: int,
+    kind: int,
+    table: Floats,
+    importance: Floats,
+    items: Ints,
+    ranked: Array,
+    mean_gain: float,
+    center: Floats,
+    logs: Floats,
+    means: Floats,
+    weights: Floats,
+    togo: Floats,
+    direct: Floats,
+    grad: Floats,
     curvature: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Add the gradient and the curvature of one ranking."""
     # Sums over ranks of togo / S, weight / S and importance / S, as multiples of
     # exp(-logs[x]), which grows with x.
@@ -299,13 +331,41 @@ def expected_measure(
             draw_ranking(scores, lo, n, depth, key, arrival, items)
             remaining_sums(scores, gains, lo, n, depth, items, table, ranked, direct, logs, means)
             total = rewards_to_go(
-                gains, lo, depth, kind, discount, table, items, mean_gain, center, means, weights,
-                togo, total,
-            )  # fmt: skip
+                gains,
+                lo,
+                depth,
+                kind,
+                discount,
+                table,
+                items,
+                mean_gain,
+                center,
+                means,
+                weights,
+                togo,
+                total,
+            )
             add_ranking_gradient(
-                scores, gains, lo, n, depth, kind, table, importance, items, ranked, mean_gain,
-                center, logs, means, weights, togo, direct, grad, curvature,
-            )  # fmt: skip
+                scores,
+                gains,
+                lo,
+                n,
+                depth,
+                kind,
+                table,
+                importance,
+                items,
+                ranked,
+                mean_gain,
+                center,
+                logs,
+                means,
+                weights,
+                togo,
+                direct,
+                grad,
+                curvature,
+            )
         values[q] = best[q] - scale[q] * (total / samples + constant)
         for i in range(lo, lo + n):
             grad[i] *= scale[q] / samples

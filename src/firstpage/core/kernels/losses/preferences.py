@@ -35,9 +35,14 @@ def violated_side(z: float, kind: int, margins: Floats) -> int:
 
 @kernel
 def residuals(
-    z: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats, dual: Floats,
+    z: Floats,
+    kind: Array,
+    weight: Floats,
+    margins: Floats,
+    costs: Floats,
+    dual: Floats,
     sums: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the signed violation of every pair times its cost, the dual variables, to `dual`.
 
     sums[0] receives the loss, sums[1] the dual objective of these variables.
@@ -90,9 +95,18 @@ def add_square(
 
 @kernel
 def update_normal_equations(
-    left: Array, right: Array, z: Floats, kind: Array, weight: Floats, margins: Floats,
-    levels: int, state: Array, square: Floats, rhs: Floats, changed: Array,
-) -> None:  # fmt: skip
+    left: Array,
+    right: Array,
+    z: Floats,
+    kind: Array,
+    weight: Floats,
+    margins: Floats,
+    levels: int,
+    state: Array,
+    square: Floats,
+    rhs: Floats,
+    changed: Array,
+) -> None:
     """Update the sums over active margins to the differences `z`.
 
     `state` is the side at which every pair is in the sums; only pairs whose side has changed are
@@ -120,9 +134,15 @@ def update_normal_equations(
 
 @kernel
 def directional_derivatives(
-    z: Floats, step: Floats, kind: Array, weight: Floats, margins: Floats, costs: Floats,
-    step_size: Floats, sums: Floats,
-) -> None:  # fmt: skip
+    z: Floats,
+    step: Floats,
+    kind: Array,
+    weight: Floats,
+    margins: Floats,
+    costs: Floats,
+    step_size: Floats,
+    sums: Floats,
+) -> None:
     """Write the loss at z + step_size[0] * step to sums[2].
 
     sums[0] and sums[1] receive half of its first and second derivative along the step.

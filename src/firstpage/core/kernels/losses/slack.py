@@ -155,9 +155,15 @@ def discount(a: Floats, rank: int, depth: int) -> float:
 
 @subroutine
 def greatest_product(
-    limit: float, lam: float, fixed: float, first: int, levels: int, gain: Floats, remaining: Ints,
+    limit: float,
+    lam: float,
+    fixed: float,
+    first: int,
+    levels: int,
+    gain: Floats,
+    remaining: Ints,
     sums: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Return a bound on the product of rankings with 1 + score - true_score + lam * Delta <= limit.
 
     Their ranks before `first` gain 1 - `fixed`; after that `remaining` documents per level follow,
@@ -201,9 +207,15 @@ def close_gap(
 
 @subroutine
 def branch_and_bound(
-    tol: float, true_score: float, query: Query, workspace: Workspace, best: Floats,
-    best_ranking: Ints, tree_values: Floats, tree: Ints,
-) -> int:  # fmt: skip
+    tol: float,
+    true_score: float,
+    query: Query,
+    workspace: Workspace,
+    best: Floats,
+    best_ranking: Ints,
+    tree_values: Floats,
+    tree: Ints,
+) -> int:
     """Search all rankings that the bound at its weight does not rule out; return 0 if too many.
 
     Rankings are ruled out that do not improve on the best one by the tolerance.

@@ -163,9 +163,19 @@ def average_precision_hinge(
         weight = 1.0 / (count - 1)
         for cut in range(count - 1):
             values[q] += average_precision_cut(
-                z, items, size, end[firsts[q] + cut], harmonic, tail, nonrelevant, docs, stack,
-                position, weight, grad_sorted,
-            )  # fmt: skip
+                z,
+                items,
+                size,
+                end[firsts[q] + cut],
+                harmonic,
+                tail,
+                nonrelevant,
+                docs,
+                stack,
+                position,
+                weight,
+                grad_sorted,
+            )
         for i in range(size):
             grad[lo + order[lo + i]] = grad_sorted[i]
 

@@ -27,9 +27,14 @@ def count_subtopics(
 
 @subroutine
 def tie_gain(
-    relevant: int, size: int, depth: int, alpha: float, discount: Floats, first: int,
+    relevant: int,
+    size: int,
+    depth: int,
+    alpha: float,
+    discount: Floats,
+    first: int,
     pass_means: Floats,
-) -> float:  # fmt: skip
+) -> float:
     """Return the expected discounted gain of one subtopic in the first `depth` ranks of a tie.
 
     The gain of a relevant document is (1 - alpha) to the number of relevant ones above it in the
@@ -56,9 +61,19 @@ def tie_gain(
 
 @kernel
 def novelty_gain(
-    documents: Ints, tie_sizes: Ints, offsets: Ints, starts: Ints, subtopics: Ints, alpha: float,
-    discount: Floats, cutoff: int, counts: Ints, weights: Floats, pass_means: Floats, out: Floats,
-) -> None:  # fmt: skip
+    documents: Ints,
+    tie_sizes: Ints,
+    offsets: Ints,
+    starts: Ints,
+    subtopics: Ints,
+    alpha: float,
+    discount: Floats,
+    cutoff: int,
+    counts: Ints,
+    weights: Floats,
+    pass_means: Floats,
+    out: Floats,
+) -> None:
     """Write the sum over ranks of the discount times the gain of each relevant subtopic.
 
     The gain of a subtopic is (1 - alpha) to the number of documents above that are relevant for
@@ -93,9 +108,17 @@ def novelty_gain(
 
 @kernel
 def ideal_novelty_gain(
-    offsets: Ints, order: Ints, starts: Ints, subtopics: Ints, alpha: float, discount: Floats,
-    cutoff: int, used: Ints, weights: Floats, out: Floats,
-) -> None:  # fmt: skip
+    offsets: Ints,
+    order: Ints,
+    starts: Ints,
+    subtopics: Ints,
+    alpha: float,
+    discount: Floats,
+    cutoff: int,
+    used: Ints,
+    weights: Floats,
+    out: Floats,
+) -> None:
     """Write the gain of the list that takes the document of greatest gain at each rank.
 
     Of equal gains, the first document in `order` is taken.  `used` (a number per judged document)
@@ -129,9 +152,16 @@ def ideal_novelty_gain(
 
 @kernel
 def subtopic_average_precision(
-    documents: Ints, tie_sizes: Ints, offsets: Ints, starts: Ints, subtopics: Ints,
-    relevant: Ints, counts: Ints, before: Floats, out: Floats,
-) -> None:  # fmt: skip
+    documents: Ints,
+    tie_sizes: Ints,
+    offsets: Ints,
+    starts: Ints,
+    subtopics: Ints,
+    relevant: Ints,
+    counts: Ints,
+    before: Floats,
+    out: Floats,
+) -> None:
     """Write the average precision, summed over the subtopics.
 
     relevant[q, s] is the number of judged documents that are relevant for subtopic s; `counts` and

@@ -103,17 +103,27 @@ def draws_probability(
         return 0.0
     f = log_factorials
     return np.exp(
-        f[marked] - f[hits] - f[marked - hits]
-        + f[population - marked] - f[draws - hits] - f[population - marked - draws + hits]
-        - f[population] + f[draws] + f[population - draws]
-    )  # fmt: skip
+        f[marked]
+        - f[hits]
+        - f[marked - hits]
+        + f[population - marked]
+        - f[draws - hits]
+        - f[population - marked - draws + hits]
+        - f[population]
+        + f[draws]
+        + f[population - draws]
+    )
 
 
 @kernel
 def inferred_ap(
-    kinds: Ints, tie_sizes: Ints, offsets: Ints, relevant: Floats, log_factorials: Floats,
+    kinds: Ints,
+    tie_sizes: Ints,
+    offsets: Ints,
+    relevant: Floats,
+    log_factorials: Floats,
     out: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the average precision that is inferred from a sample of the pool.
 
     Given the number of judged documents before a relevant one in its tie, the expected numbers of
@@ -151,9 +161,14 @@ def inferred_ap(
 
 @kernel
 def ndcg_at_relevant(
-    gains: Floats, tie_sizes: Ints, offsets: Ints, ideal: Floats, ideal_offsets: Ints,
-    discount: Floats, out: Floats,
-) -> None:  # fmt: skip
+    gains: Floats,
+    tie_sizes: Ints,
+    offsets: Ints,
+    ideal: Floats,
+    ideal_offsets: Ints,
+    discount: Floats,
+    out: Floats,
+) -> None:
     """Write the mean over all documents with a gain of the NDCG at their rank.
 
     A document that was not retrieved has the NDCG of the entire list.
@@ -192,9 +207,14 @@ def ndcg_at_relevant(
 
 @kernel
 def ndcg_at_levels(
-    gains: Floats, tie_sizes: Ints, offsets: Ints, ideal: Floats, ideal_offsets: Ints,
-    discount: Floats, out: Floats,
-) -> None:  # fmt: skip
+    gains: Floats,
+    tie_sizes: Ints,
+    offsets: Ints,
+    ideal: Floats,
+    ideal_offsets: Ints,
+    discount: Floats,
+    out: Floats,
+) -> None:
     """Write the mean of the NDCG at the ranks where the gain of the ideal list changes.
 
     The end of the list is one more such rank, if it is more than one rank below the last of them.
@@ -227,9 +247,14 @@ def ndcg_at_levels(
 
 @kernel
 def q_measure(
-    gains: Floats, tie_sizes: Ints, offsets: Ints, ideal: Floats, ideal_offsets: Ints, beta: float,
+    gains: Floats,
+    tie_sizes: Ints,
+    offsets: Ints,
+    ideal: Floats,
+    ideal_offsets: Ints,
+    beta: float,
     out: Floats,
-) -> None:  # fmt: skip
+) -> None:
     """Write the mean over documents with a gain of the blended ratio at their rank.
 
     The blended ratio at rank r is (beta * gain so far + documents with a gain so far) /
@@ -264,9 +289,14 @@ def q_measure(
 
 @kernel
 def pairs_in_order(
-    labels: Floats, tie_sizes: Ints, offsets: Ints, level: float, cutoff: int,
-    log_factorials: Floats, out: Floats,
-) -> None:  # fmt: skip
+    labels: Floats,
+    tie_sizes: Ints,
+    offsets: Ints,
+    level: float,
+    cutoff: int,
+    log_factorials: Floats,
+    out: Floats,
+) -> None:
     """Write the fraction of pairs with the relevant document first, among the first ranks.
 
     A tie that crosses the cut-off shows a random number of its relevant documents; the value is the

@@ -100,9 +100,18 @@ def majority_quick_sort(
 
 @subroutine
 def partial_lead(
-    ranks: Ints, weights: Floats, complete: Ints, discounts: Floats, least: float, lo: int, q: int,
-    x: int, y: int, top: int, depth: int,
-) -> float:  # fmt: skip
+    ranks: Ints,
+    weights: Floats,
+    complete: Ints,
+    discounts: Floats,
+    least: float,
+    lo: int,
+    q: int,
+    x: int,
+    y: int,
+    top: int,
+    depth: int,
+) -> float:
     """Return the votes for x over y minus those for y over x, where lists may be partial.
 
     A complete list votes as in `lead`.  In a partial one, a listed document beats one that is not

@@ -247,9 +247,9 @@ def _bound(
         rows, columns, errors = np.ones(1), cells / scale, cell_errors
     else:
         rows, columns = point[layout.rows] / scale, point[layout.columns] / scale
-        weight = np.abs(
-            (numerators - (top / size)[:, None] * denominators) / size[:, None]
-        ).sum(axis=0)  # fmt: skip
+        weight = np.abs((numerators - (top / size)[:, None] * denominators) / size[:, None]).sum(
+            axis=0
+        )
         product_errors = np.abs(cells / scale - np.outer(rows, columns).ravel()) * weight * scale
         errors = cell_errors + product_errors.reshape(problem.shape)
     rows, columns = np.clip(rows, *box.rows), np.clip(columns, *box.columns)

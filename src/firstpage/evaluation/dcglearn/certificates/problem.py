@@ -179,9 +179,13 @@ def _utility_from_steps(steps: Floats, grades: tuple[int, ...]) -> Utility:
 
 
 def contrast(
-    rankings: SystemRankings, dcg: BoundDCG, a: int, b: int, vary: Vary | None = None,
+    rankings: SystemRankings,
+    dcg: BoundDCG,
+    a: int,
+    b: int,
+    vary: Vary | None = None,
     decreasing: bool = True,
-) -> SystemContrast:  # fmt: skip
+) -> SystemContrast:
     """Return the contrast of system a and system b; `vary` None: everything the measure has."""
     resolved = _resolve_vary(dcg, vary)
     if dcg.normalized and not decreasing:

@@ -62,9 +62,13 @@ def minimize_difference(
     best, point = np.inf, np.zeros(len(bounds))
     for start in starts:
         result = MINIMIZE(
-            lambda x: difference_gradient(problem, x), np.clip(start, lows, highs), jac=True,
-            method="L-BFGS-B", bounds=bounds, options={"maxiter": 200},
-        )  # fmt: skip
+            lambda x: difference_gradient(problem, x),
+            np.clip(start, lows, highs),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 200},
+        )
         if result.fun < best:
             best, point = float(result.fun), np.clip(result.x, lows, highs)
         if best < -FLIP_THRESHOLD:
@@ -96,9 +100,7 @@ def _single_steps(problem: SumOfRatios, reach: float) -> list[Floats]:
     return [points[i] for i in np.argsort(values)[:SINGLE_STEP_STARTS]]
 
 
-def find_flip(
-    problem: SumOfRatios, factor: float, starts: Iterable[Floats] = ()
-) -> Floats | None:  # fmt: skip
+def find_flip(problem: SumOfRatios, factor: float, starts: Iterable[Floats] = ()) -> Floats | None:
     """Return a point in the box with a negative difference, or None if none was found."""
     value, point = minimize_difference(
         problem, factor, [*starts, *starting_points(problem, factor)]

@@ -74,8 +74,9 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate for JSON."""
         return {
-            "state": self.state, "witness": None if self.witness is None else self.witness.to_dict()
-        }  # fmt: skip
+            "state": self.state,
+            "witness": None if self.witness is None else self.witness.to_dict(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +175,14 @@ class Verdict:
         """
         nearest = self.nearest_witness
         return {
-            "measure": self.measure, "better": self.better, "worse": self.worse,
-            "difference": self.difference, "tie": self.tie, "queries": self.queries,
-            "vary": self.vary, "decreasing": self.decreasing,
+            "measure": self.measure,
+            "better": self.better,
+            "worse": self.worse,
+            "difference": self.difference,
+            "tie": self.tie,
+            "queries": self.queries,
+            "vary": self.vary,
+            "decreasing": self.decreasing,
             "unrestricted": self.unrestricted.to_dict(),
             "proven_factor": _finite(self.proven_factor),
             "flip_factor": _finite(self.flip_factor),
@@ -184,7 +190,7 @@ class Verdict:
             "factor": None if self.factor is None else _finite(self.factor),
             "within": None if self.within is None else self.within.to_dict(),
             "count_differences": self.count_differences.tolist(),
-        }  # fmt: skip
+        }
 
 
 def _finite(value: float) -> float | None:
@@ -192,11 +198,19 @@ def _finite(value: float) -> float | None:
 
 
 def verdicts(
-    systems: Mapping[str, Any], truth: Any, measure: str | Utility = "NDCG@10", *,
-    qid: Any = None, docid: Any = None, baseline: str | None = None, vary: Vary | None = None,
-    within: float | None = None, decreasing: bool = True, max_boxes: int = MAX_BOXES,
+    systems: Mapping[str, Any],
+    truth: Any,
+    measure: str | Utility = "NDCG@10",
+    *,
+    qid: Any = None,
+    docid: Any = None,
+    baseline: str | None = None,
+    vary: Vary | None = None,
+    within: float | None = None,
+    decreasing: bool = True,
+    max_boxes: int = MAX_BOXES,
     convention: str | Convention = "default",
-) -> tuple[Verdict, ...]:  # fmt: skip
+) -> tuple[Verdict, ...]:
     """Compare systems, and certify how far each verdict depends on gains and discounts.
 
     Gains and discounts are sums of nonnegative steps.  A verdict is certified for all of them
@@ -265,10 +279,15 @@ def verdicts(
 
 
 def verdicts_of_rankings(
-    rankings: SystemRankings, dcg: BoundDCG, baseline: str | None = None, vary: Vary | None = None,
-    within: float | None = None, decreasing: bool = True, max_boxes: int = MAX_BOXES,
+    rankings: SystemRankings,
+    dcg: BoundDCG,
+    baseline: str | None = None,
+    vary: Vary | None = None,
+    within: float | None = None,
+    decreasing: bool = True,
+    max_boxes: int = MAX_BOXES,
     progress: Progress | None = None,
-) -> tuple[Verdict, ...]:  # fmt: skip
+) -> tuple[Verdict, ...]:
     """Return the verdicts on rankings that have been read already.
 
     `progress` is called with (done, total) before each pair.
@@ -301,9 +320,14 @@ def _check_options(within: float | None, max_boxes: int) -> None:
 
 
 def _verdict(
-    rankings: SystemRankings, dcg: BoundDCG, pair: tuple[int, int], vary: Vary | None,
-    factor: float | None, decreasing: bool, max_boxes: int,
-) -> Verdict:  # fmt: skip
+    rankings: SystemRankings,
+    dcg: BoundDCG,
+    pair: tuple[int, int],
+    vary: Vary | None,
+    factor: float | None,
+    decreasing: bool,
+    max_boxes: int,
+) -> Verdict:
     values = rankings.values(dcg).mean(axis=1)
     a, b = pair if values[pair[0]] >= values[pair[1]] else pair[::-1]
     systems = contrast(rankings, dcg, a, b, vary, decreasing)
@@ -320,10 +344,21 @@ def _verdict(
             None if factor is None else certifier.within(factor, radius, unrestricted, max_boxes)
         )
     return Verdict(
-        dcg, rankings.names[a], rankings.names[b], difference, len(rankings.queries), systems.vary,
-        decreasing, unrestricted, radius.proven_factor, radius.flip_factor, nearest,
-        systems.count_differences.sum(axis=0), factor, within,
-    )  # fmt: skip
+        dcg,
+        rankings.names[a],
+        rankings.names[b],
+        difference,
+        len(rankings.queries),
+        systems.vary,
+        decreasing,
+        unrestricted,
+        radius.proven_factor,
+        radius.flip_factor,
+        nearest,
+        systems.count_differences.sum(axis=0),
+        factor,
+        within,
+    )
 
 
 @dataclass(frozen=True, eq=False)

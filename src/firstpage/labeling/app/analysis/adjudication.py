@@ -84,21 +84,26 @@ def _pair_disputes(
     belief, index = known.fitted.belief, known.index
     numbers = [(index[left], index[right]) for left, right in pairs]
     values = pair_values(
-        belief, numbers, min(known.k, len(known.keys)), weight, known.fitted.good,
+        belief,
+        numbers,
+        min(known.k, len(known.keys)),
+        weight,
+        known.fitted.good,
         ties or known.tool == "lists",
-    )  # fmt: skip
+    )
     rows = []
     for (left, right), (first, second), value in zip(pairs, numbers, values, strict=True):
         difference = float(belief.mean[first] - belief.mean[second])
         rows.append(
             {
-                **_head(known, left, right), "value": float(value),
+                **_head(known, left, right),
+                "value": float(value),
                 "probability": float(
                     scipy.special.ndtr(difference / known.difference_variance(first, second) ** 0.5)
                 ),
                 "opinions": list(_opinions(known, left, right, derived)),
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -179,19 +184,26 @@ def _bad_disputes(known: QueryEvidence, weight: float) -> list[Dispute]:
     fitted = known.fitted
     return [
         {
-            **_head(known, key, None), "probability": None,
+            **_head(known, key, None),
+            "probability": None,
             "value": bad_value(
-                fitted.belief.mean, known.index[key], min(known.k, len(known.keys)), fitted.bad,
-                len(people), len(known.tasks), weight,
+                fitted.belief.mean,
+                known.index[key],
+                min(known.k, len(known.keys)),
+                fitted.bad,
+                len(people),
+                len(known.tasks),
+                weight,
             ),
             "opinions": [
                 _opinion(task, None, None, {"bad": task.assessor in people})
-                for task in known.tasks if task.assessor in seen[key]
+                for task in known.tasks
+                if task.assessor in seen[key]
             ],
         }
         for key, people in flagged.items()
         if len(people) < len(seen[key])
-    ]  # fmt: skip
+    ]
 
 
 def _graded_disputes(known: QueryEvidence, weight: float, levels: int) -> list[Dispute]:
@@ -216,8 +228,12 @@ def _graded_disputes(known: QueryEvidence, weight: float, levels: int) -> list[D
 
 def _head(known: QueryEvidence, left: str, right: str | None) -> Dispute:
     return {
-        "query": known.query, "text": known.text, "tool": known.tool, "left": left, "right": right,
-    }  # fmt: skip
+        "query": known.query,
+        "text": known.text,
+        "tool": known.tool,
+        "left": left,
+        "right": right,
+    }
 
 
 def _opinions(
@@ -245,12 +261,15 @@ def _opinion(
     task: TaskJudgments, judgment: Judgment | None, row: RowMapping | None, said: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "assessor": task.assessor, "name": task.name, "task": task.task,
+        "assessor": task.assessor,
+        "name": task.name,
+        "task": task.task,
         "seq": None if row is None else row["seq"],
         "seconds": None if row is None else active_seconds(row),
         "comment": None if row is None else row["comment"],
-        "bad": [] if judgment is None else list(judgment.bad), **said,
-    }  # fmt: skip
+        "bad": [] if judgment is None else list(judgment.bad),
+        **said,
+    }
 
 
 def _settled(tx: Tx, project: Project) -> list[dict[str, Any]]:
@@ -258,21 +277,28 @@ def _settled(tx: Tx, project: Project) -> list[dict[str, Any]]:
     names = {row["id"]: row for row in texts.of_project(tx, project.id)}
     rows = [
         {
-            "query": names[given.query]["key"], "text": names[given.query]["text"],
-            "tool": given.tool, "index": given.index, **_verdict(given.verdict),
-            "person": given.person, "reason": given.reason, "recorded_at": given.recorded_at,
+            "query": names[given.query]["key"],
+            "text": names[given.query]["text"],
+            "tool": given.tool,
+            "index": given.index,
+            **_verdict(given.verdict),
+            "person": given.person,
+            "reason": given.reason,
+            "recorded_at": given.recorded_at,
         }
         for given in adjudication.recorded(tx, project)
         if given.query in names
-    ]  # fmt: skip
+    ]
     return sorted(rows, key=lambda row: row["recorded_at"], reverse=True)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
-        "left": verdict.left, "right": verdict.right, "outcome": verdict.outcome,
+        "left": verdict.left,
+        "right": verdict.right,
+        "outcome": verdict.outcome,
         "bad": list(verdict.bad),
-    }  # fmt: skip
+    }
 
 
 def _keys(row: dict[str, Any]) -> list[str]:

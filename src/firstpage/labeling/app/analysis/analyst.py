@@ -137,5 +137,7 @@ def project_version(tx: Tx, project: Project) -> Hashable:
     return (
         tuple(None if row is None else tuple(row.values()) for row in counts),
         tuple(tuple(row.values()) for row in states),
-        tuple(members), texts_version(tx, project), repr(project),
-    )  # fmt: skip
+        tuple(members),
+        texts_version(tx, project),
+        repr(project),
+    )

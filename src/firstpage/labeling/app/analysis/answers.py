@@ -77,10 +77,12 @@ def answers(tx: Tx, project: Project, wanted: AnswerFilter) -> dict[str, Any]:
     first = (wanted.page - 1) * PAGE_ROWS
     return nan_to_none(
         {
-            "total": len(selected), "page": wanted.page, "pages": -(-len(selected) // PAGE_ROWS),
+            "total": len(selected),
+            "page": wanted.page,
+            "pages": -(-len(selected) // PAGE_ROWS),
             "answers": selected[first : first + PAGE_ROWS],
         }
-    )  # fmt: skip
+    )
 
 
 SORT_KEYS: dict[str, tuple[Callable[[dict[str, Any]], Any], bool]] = {  # key, reversed
@@ -103,17 +105,23 @@ def answer_as_shown(tx: Tx, project: Project, task: int, seq: int) -> dict[str, 
             rows = [row for row in _rows(tx, known) if row["task"] == task]
             for number, row in enumerate(rows):
                 if row["seq"] == seq:
-                    neighbors = [rows[i]["seq"] if 0 <= i < len(rows) else None
-                                 for i in (number - 1, number + 1)]  # fmt: skip
+                    neighbors = [
+                        rows[i]["seq"] if 0 <= i < len(rows) else None
+                        for i in (number - 1, number + 1)
+                    ]
                     return {
-                        **row, "previous": neighbors[0], "next": neighbors[1],
-                        "number": number + 1, "count": len(rows),
+                        **row,
+                        "previous": neighbors[0],
+                        "next": neighbors[1],
+                        "number": number + 1,
+                        "count": len(rows),
                         "description": texts.query(tx, known.query_id)["description"],
                         "others": [
-                            other for other in _rows(tx, known)
+                            other
+                            for other in _rows(tx, known)
                             if other["task"] != task and _question(other) == _question(row)
                         ],
-                    }  # fmt: skip
+                    }
     return None
 
 
@@ -125,13 +133,23 @@ def _rows(tx: Tx, known: QueryEvidence) -> Iterator[dict[str, Any]]:
         for judgment, row in task.judgments:
             outcomes = given.get(_documents(judgment), {})
             yield {
-                "task": task.task, "seq": row["seq"], "query": known.query, "text": known.text,
-                "assessor": task.assessor, "name": task.name, "tool": known.tool,
-                "kind": judgment.kind, "outcome": judgment.outcome, "bad": list(judgment.bad),
-                "skipped": judgment.skipped, "seconds": active_seconds(row),
+                "task": task.task,
+                "seq": row["seq"],
+                "query": known.query,
+                "text": known.text,
+                "assessor": task.assessor,
+                "name": task.name,
+                "tool": known.tool,
+                "kind": judgment.kind,
+                "outcome": judgment.outcome,
+                "bad": list(judgment.bad),
+                "skipped": judgment.skipped,
+                "seconds": active_seconds(row),
                 "answered_at": row["answered_at"] or row["recorded_at"],
-                "comment": row["comment"], "first_answer": _first_answer(judgment, row),
-                "disagreement": not judgment.skipped and any(
+                "comment": row["comment"],
+                "first_answer": _first_answer(judgment, row),
+                "disagreement": not judgment.skipped
+                and any(
                     assessor != task.assessor and outcome != _sign(judgment)
                     for assessor, outcome in outcomes.items()
                 ),
@@ -142,7 +160,7 @@ def _rows(tx: Tx, known: QueryEvidence) -> Iterator[dict[str, Any]]:
                     side: None if key is None else {"key": key, **documents[key]}
                     for side, key in (("left", judgment.left), ("right", judgment.right))
                 },
-            }  # fmt: skip
+            }
 
 
 def _first_answer(judgment: Judgment, row: RowMapping) -> int | None:

@@ -49,12 +49,16 @@ def agreement_matrices(tx: Tx, project: Project) -> dict[str, dict[str, Any]]:
                 "names": {login: names.get(login, login) for login in tables},
                 "cells": [
                     {
-                        "first": first, "second": second, "agreement": table.overall,
-                        "kappa": table.symmetrized().kappa, "pairs": table.total,
+                        "first": first,
+                        "second": second,
+                        "agreement": table.overall,
+                        "kappa": table.symmetrized().kappa,
+                        "pairs": table.total,
                     }
-                    for first, partners in tables.items() for second, table in partners.items()
+                    for first, partners in tables.items()
+                    for second, table in partners.items()
                 ],
-            }  # fmt: skip
+            }
     return found
 
 
@@ -99,9 +103,10 @@ def grade_heat_map(counts: Sequence[Sequence[int]], labels: Sequence[str], title
     names = [labels[i] if i < len(labels) else str(i) for i in range(len(counts))]
     values = {
         (names[i], names[j]): (count / sum(row), count)
-        for i, row in enumerate(counts) if sum(row)
+        for i, row in enumerate(counts)
+        if sum(row)
         for j, count in enumerate(row)
-    }  # fmt: skip
+    }
     return heat_map(names, names, values, title, percent=True)
 
 
@@ -145,10 +150,14 @@ def system_wins(tx: Tx, project: Project) -> list[dict[str, Any]]:
         outcomes = [x for values in by_query.values() for x in values]
         rows.append(
             {
-                "system": system, "wins": outcomes.count(1.0), "ties": outcomes.count(0.5),
-                "losses": outcomes.count(0.0), "queries": len(by_query), **interval.to_dict(),
+                "system": system,
+                "wins": outcomes.count(1.0),
+                "ties": outcomes.count(0.5),
+                "losses": outcomes.count(0.0),
+                "queries": len(by_query),
+                **interval.to_dict(),
             }
-        )  # fmt: skip
+        )
     return sorted(rows, key=lambda row: -row["value"])
 
 

@@ -48,9 +48,10 @@ class QueryEvidence:
         """The posterior of all answers and verdicts."""
         index = self.index
         return _cached_belief(
-            len(self.keys), tuple(answers_of(task, index) for task in self.tasks),
+            len(self.keys),
+            tuple(answers_of(task, index) for task in self.tasks),
             tuple(given.answer(index) for given in self.verdicts),
-        )  # fmt: skip
+        )
 
     def grades(self) -> dict[int, list[int]]:
         """Return the grades of each document, by its number."""
@@ -90,6 +91,11 @@ def evidence(tx: Tx, project: Project, tool: str) -> Iterator[QueryEvidence]:
     for row in texts.of_project(tx, project.id):
         if row["id"] in by_query:
             yield QueryEvidence(
-                row["id"], row["key"], row["text"], tool, tuple(keys[row["id"]]),
-                tuple(by_query[row["id"]]), verdicts.get(row["id"], ()),
-            )  # fmt: skip
+                row["id"],
+                row["key"],
+                row["text"],
+                tool,
+                tuple(keys[row["id"]]),
+                tuple(by_query[row["id"]]),
+                verdicts.get(row["id"], ()),
+            )

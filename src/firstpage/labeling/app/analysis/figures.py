@@ -86,15 +86,17 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
         ],
         "assessors": [
             {
-                "person": person, "name": names.get(person, f"deleted-{person}"),
-                "departed": person not in present, **_counts(own_tasks, present, skips),
+                "person": person,
+                "name": names.get(person, f"deleted-{person}"),
+                "departed": person not in present,
+                **_counts(own_tasks, present, skips),
             }
             for person, own_tasks in by_person.items()
         ],
         "problems": [*_not_judged_problem(not_judged), *([] if plan is None else plan.problems)],
         "not_judged": not_judged,
         "idle": [] if plan is None else plan.idle,
-    }  # fmt: skip
+    }
 
 
 def _not_judged_problem(keys: Sequence[str]) -> list[str]:
@@ -125,11 +127,14 @@ def _counts(
             total = predicted_query_effort(row.setting, row.tool, row.n).judgments
             remaining += max(1.0, total - row.judgments)
     return {
-        "tasks": len(covering), **{state: states[state] for state in STATES}, "skipped": skipped,
+        "tasks": len(covering),
+        **{state: states[state] for state in STATES},
+        "skipped": skipped,
         "abandoned": sum(tasks.abandoned(row, present) for row in rows) - skipped,
         "judgments": sum(row.judgments for row in rows) - skipped_questions,
-        "skipped_questions": skipped_questions, "expected_remaining": remaining,
-    }  # fmt: skip
+        "skipped_questions": skipped_questions,
+        "expected_remaining": remaining,
+    }
 
 
 ROUNDS = 400  # bootstrap samples
@@ -147,11 +152,15 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
     }
     report["outliers"] = [
         {
-            "query": o.record.query, "assessor": o.record.assessor, "left": o.record.left,
-            "right": o.record.right, "seconds": o.record.active, "z": o.z,
+            "query": o.record.query,
+            "assessor": o.record.assessor,
+            "left": o.record.left,
+            "right": o.record.right,
+            "seconds": o.record.active,
+            "z": o.z,
         }
         for o in unusual[:MAX_OUTLIERS]
-    ]  # fmt: skip
+    ]
     report["outlier_count"] = len(unusual)
     report["skipped"] = skipped(tasks)
     report["adjusted_note"] = adjusted_note(
@@ -160,13 +169,15 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
     report["learning"] = {
         tool: [
             {
-                "first": b.first, "last": b.last, "judgments": b.judgments,
+                "first": b.first,
+                "last": b.last,
+                "judgments": b.judgments,
                 "seconds": b.seconds.to_dict(),
             }
             for b in learning_curve(rows, tool)
         ]
         for tool in project.tools
-    }  # fmt: skip
+    }
     return nan_to_none(report)
 
 

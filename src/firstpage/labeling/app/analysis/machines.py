@@ -44,11 +44,13 @@ def project_calibration(
         if not names or record.assessor in names or record.assessor not in machines
     ]
     return calibrate(
-        answers, list(names) or machines,
+        answers,
+        list(names) or machines,
         orders={name: _orders(tasks) for name, tasks in own.items()},
         lengths=document_lengths(tx, project),
-        shown={name: _shown(tasks) for name, tasks in own.items()}, margin=margin,
-    )  # fmt: skip
+        shown={name: _shown(tasks) for name, tasks in own.items()},
+        margin=margin,
+    )
 
 
 def machine_report(tx: Tx, project: Project, margin: float) -> dict[str, Any]:
@@ -110,8 +112,9 @@ def document_lengths(tx: Tx, project: Project) -> Lengths:
         )
         .join(queries, queries.c.id == documents.c.query)
         .where(
-            queries.c.project == project.id, queries.c.archived.is_(None),
+            queries.c.project == project.id,
+            queries.c.archived.is_(None),
             documents.c.archived.is_(None),
         )
-    )  # fmt: skip
+    )
     return {(row["query"], row["key"]): int(row["n"]) for row in rows}

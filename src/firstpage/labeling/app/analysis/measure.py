@@ -210,9 +210,7 @@ ROUNDS = 100  # bootstrap samples of the intervals
 SOURCE = "the judgments"
 NO_LISTS = "this project does not compare lists; use the tool 'lists' for that."
 NO_JUDGMENTS = "nobody has compared lists yet."
-NO_GRADES = (
-    "no item of the lists has a grade; import qrels for them, or give the items a 'grade'."
-)  # fmt: skip
+NO_GRADES = "no item of the lists has a grade; import qrels for them, or give the items a 'grade'."
 
 
 class MeasureLearner(DCGLearn):
@@ -284,9 +282,11 @@ def learned_measure(tx: Tx, project: Project) -> ProjectMeasure:
         return ProjectMeasure(0, NO_LISTS)
     version = log_version(tx, project), texts_version(tx, project)
     return _LEARNED.get(
-        tx, project, version,
+        tx,
+        project,
+        version,
         lambda: learn(list(list_judgments(tx, project)), lists_of(tx, project)),
-    )  # fmt: skip
+    )
 
 
 def learn(judgments: list[ListJudgment], lists: Lists) -> ProjectMeasure:
@@ -319,6 +319,10 @@ def preferences(
 ) -> Preferences:
     """Return judgments as preferences of weight one, grouped by query."""
     return Preferences.from_grades(
-        [j.left for j in judgments], [j.right for j in judgments], [j.outcome for j in judgments],
-        query=[j.query for j in judgments], grades=grades, source=SOURCE,
-    )  # fmt: skip
+        [j.left for j in judgments],
+        [j.right for j in judgments],
+        [j.outcome for j in judgments],
+        query=[j.query for j in judgments],
+        grades=grades,
+        source=SOURCE,
+    )

@@ -31,14 +31,19 @@ def queries(tx: Tx, project: Project, search: str = "") -> dict[str, Any]:
         counts, truth = states.get(row["id"], Counter()), known.get(row["key"])
         rows.append(
             {
-                "id": row["id"], "query": row["key"], "text": row["text"], "documents": row["n"],
-                "state": _state(row["archived"], counts), "archived": row["archived"],
+                "id": row["id"],
+                "query": row["key"],
+                "text": row["text"],
+                "documents": row["n"],
+                "state": _state(row["archived"], counts),
+                "archived": row["archived"],
                 "tasks": counts["open"] + counts["started"] + counts["done"],
-                "done": counts["done"], "judgments": judgments[row["id"]],
+                "done": counts["done"],
+                "judgments": judgments[row["id"]],
                 "confidence": None if truth is None else truth.set_confidence,
                 "verdicts": 0 if truth is None else truth.verdicts,
             }
-        )  # fmt: skip
+        )
     rows.sort(key=lambda row: row["archived"] is not None)
     return nan_to_none({"queries": rows})
 

@@ -112,10 +112,11 @@ class TaskJudgments:
         index = {key: i for i, key in enumerate(keys)}
         own = [judgment for judgment, _ in self.judgments if judgment.kind == "judgment"]
         top_k = top_k_of(
-            [index[key] for key in result["order"]], len(keys),
+            [index[key] for key in result["order"]],
+            len(keys),
             last_outcomes(answered_questions(own, index)),
             frozenset(index[key] for key in result["bad"]),
-        )  # fmt: skip
+        )
         confidence = result["confidence"]
         return replace(
             NamedTopK.of(top_k, keys),
@@ -159,25 +160,34 @@ def task_judgments(tx: Tx, project: Project) -> list[TaskJudgments]:
     """Return all tasks with events, or with a result without any."""
     logs: dict[int, list[RowMapping]] = {}
     for row in tx.all(
-        select(events).join(tasks, tasks.c.id == events.c.task)
-        .where(tasks.c.project == project.id).order_by(events.c.task, events.c.seq)
-    ):  # fmt: skip
+        select(events)
+        .join(tasks, tasks.c.id == events.c.task)
+        .where(tasks.c.project == project.id)
+        .order_by(events.c.task, events.c.seq)
+    ):
         logs.setdefault(row["task"], []).append(row)
     rows = tx.all(
         select(tasks, queries.c.key, people.c.login, people.c.name)
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
-        .where(tasks.c.project == project.id, queries.c.archived.is_(None)).order_by(tasks.c.id)
-    )  # fmt: skip
+        .where(tasks.c.project == project.id, queries.c.archived.is_(None))
+        .order_by(tasks.c.id)
+    )
     return [
         TaskJudgments(
-            row["id"], row["key"], row["query"], row["login"], row["tool"],
-            _k(row, logs.get(row["id"], [])), row["result"],
-            tuple(current_judgments(logs.get(row["id"], []))), row["name"],
+            row["id"],
+            row["key"],
+            row["query"],
+            row["login"],
+            row["tool"],
+            _k(row, logs.get(row["id"], [])),
+            row["result"],
+            tuple(current_judgments(logs.get(row["id"], []))),
+            row["name"],
         )
         for row in rows
         if row["id"] in logs or row["result"] is not None
-    ]  # fmt: skip
+    ]
 
 
 def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
@@ -214,10 +224,11 @@ def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judgment]]:
     skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
     logs: dict[int, list[RowMapping]] = {}
     for row in tx.all(
-        select(events).join(tasks, tasks.c.id == events.c.task)
+        select(events)
+        .join(tasks, tasks.c.id == events.c.task)
         .where(tasks.c.project == project.id, events.c.task.in_(skipping))
         .order_by(events.c.task, events.c.seq)
-    ):  # fmt: skip
+    ):
         logs.setdefault(row["task"], []).append(row)
     return {
         task: [judgment for judgment, _ in current_judgments(log)] for task, log in logs.items()
@@ -283,24 +294,33 @@ def _expected(tx: Tx, project: Project) -> dict[tuple[int, str, str | None], int
 
 
 def _record(
-    task: TaskJudgments, judgment: Judgment, row: RowMapping,
+    task: TaskJudgments,
+    judgment: Judgment,
+    row: RowMapping,
     expected: dict[tuple[int, str, str | None], int],
-) -> Record:  # fmt: skip
+) -> Record:
     pair = judgment.right is not None
     sign = (judgment.outcome > 0) - (judgment.outcome < 0)
     gold_outcome = expected.get((task.query_id, judgment.left, judgment.right))
     if pair and gold_outcome is not None:
         gold_outcome = (gold_outcome > 0) - (gold_outcome < 0)
     return Record(
-        query=task.query, assessor=task.assessor, tool=task.tool,
-        left=judgment.left, right=judgment.right,
-        outcome=sign if pair else None, grade=None if pair else judgment.outcome,
-        bad=judgment.bad, active=active_seconds(row), paused=(row["paused_ms"] or 0) / 1000,
+        query=task.query,
+        assessor=task.assessor,
+        tool=task.tool,
+        left=judgment.left,
+        right=judgment.right,
+        outcome=sign if pair else None,
+        grade=None if pair else judgment.outcome,
+        bad=judgment.bad,
+        active=active_seconds(row),
+        paused=(row["paused_ms"] or 0) / 1000,
         away=(row["away_ms"] or 0) / 1000,
         answered_at=_seconds(row["answered_at"] or row["recorded_at"]),
-        kind=judgment.kind, expected=gold_outcome if judgment.kind == "gold" else None,
+        kind=judgment.kind,
+        expected=gold_outcome if judgment.kind == "gold" else None,
         adjusted=bool(row["event"].get("adjusted_times")),
-    )  # fmt: skip
+    )
 
 
 def active_seconds(row: RowMapping) -> float:

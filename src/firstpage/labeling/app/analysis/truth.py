@@ -167,9 +167,13 @@ def weighted_verdicts(
 
 
 def _truth(
-    query: str, text: str, tool: str, keys: tuple[str, ...], done: Sequence[TaskJudgments],
+    query: str,
+    text: str,
+    tool: str,
+    keys: tuple[str, ...],
+    done: Sequence[TaskJudgments],
     verdicts: Sequence[WeightedVerdict],
-) -> QueryTruth:  # fmt: skip
+) -> QueryTruth:
     k = max(task.k for task in done)
     decided = {key for given in verdicts for key in given.verdict.documents}
     finished = all(task.result is not None for task in done)
@@ -183,11 +187,20 @@ def _truth(
         labels = dict.fromkeys(keys, 0) | _grades(done, verdicts)
         result = replace(result, tied=_equal_labels(result.order, labels), undecided=())
     return QueryTruth(
-        query, text, tool, keys, k, labels=labels, **vars(result), assessors=len(done),
-        judgments=sum(task.answers for task in done), skipped=sum(task.skipped for task in done),
-        unjudged=tuple(key for key in keys if key in unjudged), verdicts=len(verdicts),
+        query,
+        text,
+        tool,
+        keys,
+        k,
+        labels=labels,
+        **vars(result),
+        assessors=len(done),
+        judgments=sum(task.answers for task in done),
+        skipped=sum(task.skipped for task in done),
+        unjudged=tuple(key for key in keys if key in unjudged),
+        verdicts=len(verdicts),
         finished=finished,
-    )  # fmt: skip
+    )
 
 
 def _grades(done: Sequence[TaskJudgments], verdicts: Sequence[WeightedVerdict]) -> dict[str, int]:
@@ -211,19 +224,24 @@ def _equal_labels(order: Sequence[str], labels: dict[str, int]) -> tuple[tuple[s
 
 
 def _consensus(
-    keys: tuple[str, ...], done: Sequence[TaskJudgments], k: int,
-    verdicts: Sequence[WeightedVerdict], ranked: Sequence[str] | None = None,
-) -> NamedTopK:  # fmt: skip
+    keys: tuple[str, ...],
+    done: Sequence[TaskJudgments],
+    k: int,
+    verdicts: Sequence[WeightedVerdict],
+    ranked: Sequence[str] | None = None,
+) -> NamedTopK:
     """Return the result that fits the answers of all assessors, and the verdicts, best.
 
     With `ranked` the order has these documents only.
     """
     index = {key: i for i, key in enumerate(keys)}
     top_k = _cached_consensus(
-        len(keys), k, tuple(answers_of(task, index) for task in done),
+        len(keys),
+        k,
+        tuple(answers_of(task, index) for task in done),
         tuple(given.answer(index) for given in verdicts),
         None if ranked is None else frozenset(index[key] for key in ranked),
-    )  # fmt: skip
+    )
     return NamedTopK.of(top_k, keys)
 
 

@@ -105,9 +105,14 @@ async def accept(
         check_csrf(request, login)
     result = await sign_in_pool_of(request).run(
         session_of(request, login) if login else network_of(request),
-        sign_in.accept, store_of(request), body.token, login=body.login, name=body.name,
-        password=body.password, person=login.person if login else None,
-    )  # fmt: skip
+        sign_in.accept,
+        store_of(request),
+        body.token,
+        login=body.login,
+        name=body.name,
+        password=body.password,
+        person=login.person if login else None,
+    )
     set_sign_in_cookies(request, response, result)
     return {"project": result.project.slug if result.project else None}
 

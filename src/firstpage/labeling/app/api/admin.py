@@ -35,9 +35,11 @@ def revoke(
 
 @router.get("/audit")
 def changes(
-    request: Request, person: Admin, before: bodies.BeforeId = None,
+    request: Request,
+    person: Admin,
+    before: bodies.BeforeId = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return changes of accounts, sign-ins and links of the server, newest first."""
     with store_of(request).read() as tx:
         return {"audit": audit.changes(tx, None, limit, before)}

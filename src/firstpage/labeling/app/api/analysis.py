@@ -25,10 +25,19 @@ from firstpage.labeling.session.events import Verdict
 
 router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 ExportName = Literal[
-    "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
-    "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl",
-    "pairs.csv", "quepid.csv",
-]  # fmt: skip
+    "truth.letor",
+    "truth.qrels",
+    "truth.jsonl",
+    "log.jsonl",
+    "log.csv",
+    "report.html",
+    "assignment.json",
+    "pool.jsonl",
+    "measure.json",
+    "preferences.jsonl",
+    "pairs.csv",
+    "quepid.csv",
+]
 ToolName = Literal["pairs", "grades", "lists"]
 Part = Annotated[str, Query(max_length=200), AfterValidator(storable)]
 Changing = Annotated[Login, Depends(csrf_header)]
@@ -94,16 +103,30 @@ def show_disagreements(
 
 
 def answer_filter(
-    query: Part = "", assessor: Part = "", document: Part = "", disagreement: bool = False,
-    speed: answers.Speed = "", unexpected: bool = False, skipped: bool = False,
-    comment: bool = False, order: answers.Order = "newest",
+    query: Part = "",
+    assessor: Part = "",
+    document: Part = "",
+    disagreement: bool = False,
+    speed: answers.Speed = "",
+    unexpected: bool = False,
+    skipped: bool = False,
+    comment: bool = False,
+    order: answers.Order = "newest",
     page: Annotated[int, Query(ge=1, le=100_000)] = 1,
-) -> AnswerFilter:  # fmt: skip
+) -> AnswerFilter:
     """Return the filter of a request."""
     return AnswerFilter(
-        query.strip(), assessor.strip(), document.strip(), disagreement, speed, unexpected,
-        skipped, comment, order, page,
-    )  # fmt: skip
+        query.strip(),
+        assessor.strip(),
+        document.strip(),
+        disagreement,
+        speed,
+        unexpected,
+        skipped,
+        comment,
+        order,
+        page,
+    )
 
 
 Wanted = Annotated[AnswerFilter, Depends(answer_filter)]
@@ -140,9 +163,11 @@ def show_questions(request: Request, member: Lead) -> dict[str, Any]:
 
 @router.get("/disputes")
 def show_disputes(
-    request: Request, member: Lead, query: Part | None = None,
+    request: Request,
+    member: Lead,
+    query: Part | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = adjudication.MAX_DISPUTES,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return disputed pairs and documents, and the verdicts so far.
 
     The `value` of a dispute is the expected change of the top k of the truth if it is settled.
@@ -159,9 +184,15 @@ def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -
     verdict = Verdict(body.left, body.right, body.outcome, tuple(body.bad))
     with store_of(request).write() as tx:
         verdicts.decide(
-            tx, member.project, body.query, body.tool or member.project.tool, verdict, body.reason,
-            body.key, login.person,
-        )  # fmt: skip
+            tx,
+            member.project,
+            body.query,
+            body.tool or member.project.tool,
+            verdict,
+            body.reason,
+            body.key,
+            login.person,
+        )
 
 
 @router.post("/verdicts/withdraw", status_code=204)
@@ -201,11 +232,12 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
         assert learned.advice is not None
         assert learned.comparison is not None
         record |= {
-            "measure": learned.utility.to_dict(), "notes": learned.learner.notes_,
+            "measure": learned.utility.to_dict(),
+            "notes": learned.learner.notes_,
             "dcg_comparison": learned.comparison.to_dict(),
             "rank_one_fraction": learned.learner.rank_one_fraction_,
             "advice": learned.advice.to_dict(),
-        }  # fmt: skip
+        }
     if intervals and learned.intervals is not None:
         record["intervals"] = learned.intervals.to_dict()
     return figures.nan_to_none(record)
@@ -213,9 +245,12 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
 
 @router.get("/export/{name}", response_class=Response)
 def export(
-    request: Request, member: Lead, name: ExportName, tool: ToolName | None = None,
+    request: Request,
+    member: Lead,
+    name: ExportName,
+    tool: ToolName | None = None,
     partial: bool = False,
-) -> Response:  # fmt: skip
+) -> Response:
     """Download an export; the header X-Firstpage-Note says what it omits.
 
     The truth is that of one `tool`, by default the first of the project; with `partial` it

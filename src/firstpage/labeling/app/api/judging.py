@@ -141,11 +141,15 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
         chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
     own_tasks = [
         {
-            "id": t.id, "query": t.query_text, "tool": t.tool, "state": t.state,
-            "judgments": t.judgments, "remaining": service.questions_remaining(t),
+            "id": t.id,
+            "query": t.query_text,
+            "tool": t.tool,
+            "state": t.state,
+            "judgments": t.judgments,
+            "remaining": service.questions_remaining(t),
         }
         for t in rows
-    ]  # fmt: skip
+    ]
     return {
         "tasks": own_tasks,
         "next": chosen.task,
@@ -201,9 +205,15 @@ def revise(
     if "reasons" in annotations:
         annotations["reasons"] = list(dict.fromkeys(annotations["reasons"]))
     return service_of(request).revise(
-        task, login.person, body.seq, body.key, body.index, body.outcome, tuple(body.bad),
+        task,
+        login.person,
+        body.seq,
+        body.key,
+        body.index,
+        body.outcome,
+        tuple(body.bad),
         annotations,
-    )  # fmt: skip
+    )
 
 
 @router.post("/tasks/{task}/spans", status_code=204)
@@ -242,15 +252,18 @@ def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[
     return {
         "judgments": [
             {
-                "index": index, "left": asdict(row.left),
+                "index": index,
+                "left": asdict(row.left),
                 "right": None if row.right is None else asdict(row.right),
-                "outcome": row.judgment.outcome, "bad": list(row.judgment.bad),
+                "outcome": row.judgment.outcome,
+                "bad": list(row.judgment.bad),
                 "skipped": row.judgment.skipped,
-                "reasons": list(row.reasons), "aspects": dict(row.aspects),
+                "reasons": list(row.reasons),
+                "aspects": dict(row.aspects),
             }
             for index, row in enumerate(rows)
         ]
-    }  # fmt: skip
+    }
 
 
 @router.get("/projects/{slug}/training")
@@ -272,8 +285,9 @@ def training_answer(
         if reply is None:
             question = before.question
             keys = question and (
-                question.left.key, question.right.key if question.right else None,
-            )  # fmt: skip
+                question.left.key,
+                question.right.key if question.right else None,
+            )
             if body.seq != before.seq or keys != (body.left, body.right):
                 raise Conflict("This question is no longer open; this is the current one.", before)
             reply = training.answer(
@@ -317,13 +331,20 @@ def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
     """Return the answer of a request; the reason for skipping becomes a comment."""
     comment = "\n".join(text for text in (body.reason, body.comment) if text) or None
     timing = replace(
-        answer_timing(body, comment, now), reasons=tuple(dict.fromkeys(body.reasons)),
+        answer_timing(body, comment, now),
+        reasons=tuple(dict.fromkeys(body.reasons)),
         aspects=body.aspects,
-    )  # fmt: skip
+    )
     return SubmittedAnswer(
-        body.seq, body.key, body.left, body.right, body.outcome, tuple(body.bad), body.skipped,
+        body.seq,
+        body.key,
+        body.left,
+        body.right,
+        body.outcome,
+        tuple(body.bad),
+        body.skipped,
         timing,
-    )  # fmt: skip
+    )
 
 
 def _with_contents(request: Request, state: TaskState, known: Collection[int] | None) -> TaskState:

@@ -92,18 +92,23 @@ async def check_fields(request: Request) -> None:
 
 @router.post("/projects/{slug}/import", dependencies=[Depends(check_fields)])
 def import_texts(
-    request: Request, member: Lead, login: Changing,
-    queries: UploadFile | None = None, documents: UploadFile | None = None,
+    request: Request,
+    member: Lead,
+    login: Changing,
+    queries: UploadFile | None = None,
+    documents: UploadFile | None = None,
     topics: UploadFile | None = None,
     run: Annotated[list[UploadFile], File(max_length=MAX_RUNS)] = [],  # noqa: B006
-    letor: UploadFile | None = None, collection: UploadFile | None = None,
-    gold_questions: UploadFile | None = None, training: UploadFile | None = None,
+    letor: UploadFile | None = None,
+    collection: UploadFile | None = None,
+    gold_questions: UploadFile | None = None,
+    training: UploadFile | None = None,
     qrels: UploadFile | None = None,
     images: Annotated[list[UploadFile], File(max_length=1000)] = [],  # noqa: B006
     depth: Annotated[int | None, Form(ge=1, le=10_000)] = None,
     pool: Annotated[PoolMethod, Form()] = "depth",
     first: Annotated[int | None, Form(ge=1, le=1_000_000)] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Import files, all or nothing; return the counts, and `notes` on what was not imported.
 
     Rows (JSON lines, CSV, Parquet) as `queries` and `documents`; or TREC `topics`, one `run` or
@@ -124,9 +129,13 @@ def import_texts(
 
 
 def _read(
-    request: Request, project: Project, uploads: Mapping[str, UploadFile | None],
-    runs: Sequence[UploadFile], images: Sequence[UploadFile], options: Mapping[str, Any],
-) -> bundle.Bundle:  # fmt: skip
+    request: Request,
+    project: Project,
+    uploads: Mapping[str, UploadFile | None],
+    runs: Sequence[UploadFile],
+    images: Sequence[UploadFile],
+    options: Mapping[str, Any],
+) -> bundle.Bundle:
     """Read the files of a form."""
     files: dict[str, Any] = {
         name: bundle.File.uploaded(upload.filename or name, upload.file)
@@ -138,11 +147,15 @@ def _read(
         bundle.File.uploaded(upload.filename, upload.file) for upload in runs if upload.filename
     )
     sources = bundle.Sources(
-        **files, runs=named_runs, pictures=pictures, seed=project.setting.seed,
+        **files,
+        runs=named_runs,
+        pictures=pictures,
+        seed=project.setting.seed,
         pages="lists" in project.tools and bool(named_runs),
         grade_names=grade_names(project.options.grades),
-        outcomes=comparison_outcomes(project.options, project.tools), **options,
-    )  # fmt: skip
+        outcomes=comparison_outcomes(project.options, project.tools),
+        **options,
+    )
     return bundle.read(sources, ReadLimits(bytes=settings_of(request).max_unpacked))
 
 

@@ -21,9 +21,11 @@ def rows(description: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
         for method, route in methods.items():
             text = route.get("description") or route.get("summary", "")
             yield (
-                f"{method.upper()} {path}", text.strip().splitlines()[0] if text else "",
-                ", ".join(_fields(route, schemas)), ", ".join(sorted(route["responses"])),
-            )  # fmt: skip
+                f"{method.upper()} {path}",
+                text.strip().splitlines()[0] if text else "",
+                ", ".join(_fields(route, schemas)),
+                ", ".join(sorted(route["responses"])),
+            )
 
 
 def _fields(route: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[str]:

@@ -83,10 +83,11 @@ def revoke(request: Request, member: Lead, invitation: bodies.Id, login: Changin
 
 @router.get("/audit")
 def changes(
-    request: Request, member: Lead,
+    request: Request,
+    member: Lead,
     before: bodies.BeforeId = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the audit log of the project, newest first."""
     with store_of(request).read() as tx:
         return {"audit": audit.changes(tx, member.project.id, limit, before)}

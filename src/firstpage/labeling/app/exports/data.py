@@ -64,9 +64,14 @@ def feature_source(
 
 
 def dataset(
-    tx: Tx, project: Project, source: FeatureSource, features: str | None = None,
-    tool: str | None = None, progress: Progress | None = None, partial: bool = False,
-) -> tuple[Dataset, list[str]]:  # fmt: skip
+    tx: Tx,
+    project: Project,
+    source: FeatureSource,
+    features: str | None = None,
+    tool: str | None = None,
+    progress: Progress | None = None,
+    partial: bool = False,
+) -> tuple[Dataset, list[str]]:
     """Return the judged documents with features and labels, and notes on what is left out.
 
     With `partial` unfinished queries have the labels of the answers so far.  Features of an index

@@ -41,9 +41,12 @@ def notes(
 
 
 def truth_notes(
-    tx: Tx, project: Project, truths: Sequence[QueryTruth], not_judged: Sequence[NotJudged],
+    tx: Tx,
+    project: Project,
+    truths: Sequence[QueryTruth],
+    not_judged: Sequence[NotJudged],
     tool: str | None = None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Yield what the truth of a tool omits, and what is not based on an answer."""
     count = len(texts.of_project(tx, project.id))
     unfinished = count - len(truths) - len(not_judged)

@@ -70,10 +70,16 @@ def log_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
         if "index" in event:  # the index of the verdict that is withdrawn
             event["judgment_index"] = event.pop("index")
         record = {
-            **event, "project": project.slug, "query": row["query_key"], "tool": row["tool"],
-            "seq": row["seq"], "key": row["key"], "comment": row["reason"],
-            "recorded_by": row["login"], "recorded_at": row["recorded_at"],
-        }  # fmt: skip
+            **event,
+            "project": project.slug,
+            "query": row["query_key"],
+            "tool": row["tool"],
+            "seq": row["seq"],
+            "key": row["key"],
+            "comment": row["reason"],
+            "recorded_by": row["login"],
+            "recorded_at": row["recorded_at"],
+        }
         yield {name: record.get(name) for name in LOG_COLUMNS}
 
 
@@ -82,8 +88,12 @@ def judgment_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
     author = people.alias("author")
     statement = (
         select(
-            events, tasks.c.tool, tasks.c.replicate, queries.c.key.label("query"),
-            people.c.login.label("assessor"), author.c.login.label("recorded_by"),
+            events,
+            tasks.c.tool,
+            tasks.c.replicate,
+            queries.c.key.label("query"),
+            people.c.login.label("assessor"),
+            author.c.login.label("recorded_by"),
             tasks.c.setting.label("first_setting"),
         )
         .join(tasks, tasks.c.id == events.c.task)
@@ -92,7 +102,7 @@ def judgment_rows(tx: Tx, project: Project) -> Iterator[dict[str, Any]]:
         .join(author, author.c.id == events.c.person)
         .where(tasks.c.project == project.id)
         .order_by(events.c.task, events.c.seq)
-    )  # fmt: skip
+    )
     for row in tx.all(statement):
         event = dict(row["event"])
         if "index" in event:  # the index of the judgment that is revised
@@ -165,9 +175,13 @@ def compared_pairs(tx: Tx, project: Project) -> Iterator[Vote]:
         for given in verdicts if query in names else ():
             if given.verdict.right is not None:
                 yield Vote(
-                    names[query], given.verdict.left, given.verdict.right, given.verdict.outcome,
-                    given.weight, VERDICT_VOTER,
-                )  # fmt: skip
+                    names[query],
+                    given.verdict.left,
+                    given.verdict.right,
+                    given.verdict.outcome,
+                    given.weight,
+                    VERDICT_VOTER,
+                )
 
 
 def pairs_csv(tx: Tx, project: Project) -> Iterator[str]:

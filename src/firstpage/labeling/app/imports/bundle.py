@@ -35,9 +35,11 @@ class PacedStream:
     """
 
     def __init__(
-        self, stream: ByteStream, pause: Callable[[float], None] = time.sleep,
+        self,
+        stream: ByteStream,
+        pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.thread_time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._stream, self._pause, self._clock = stream, pause, clock
         self._resumed = clock()
 
@@ -222,9 +224,13 @@ def _training(sources: Sources, limits: ReadLimits, reading: rows.ImportNotes) -
     if file is None:
         return []
     return rows.training_from(
-        file.name, _rows(file, limits, reading), sources.pictures, reading, sources.grade_names,
+        file.name,
+        _rows(file, limits, reading),
+        sources.pictures,
+        reading,
+        sources.grade_names,
         sources.outcomes,
-    )  # fmt: skip
+    )
 
 
 def _empty_notes(queries: list[QueryRecord], training: list[KnownAnswer]) -> Iterator[str]:

@@ -49,9 +49,13 @@ def from_path(
 
 
 def from_stream(
-    name: str, stream: ByteStream, limits: ReadLimits, keys: Collection[str], pictures: Pictures,
+    name: str,
+    stream: ByteStream,
+    limits: ReadLimits,
+    keys: Collection[str],
+    pictures: Pictures,
     reading: ImportNotes,
-) -> dict[str, DocumentRecord]:  # fmt: skip
+) -> dict[str, DocumentRecord]:
     """Return the documents with these keys from an uploaded file."""
     format_ = format_of(name, stream, limits)
     if format_ is None:
@@ -77,9 +81,13 @@ def _one_text(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _documents(
-    source: str, rows: Iterator[LocatedRow], id_keys: Collection[str], keys: Collection[str],
-    pictures: Pictures, reading: ImportNotes,
-) -> dict[str, DocumentRecord]:  # fmt: skip
+    source: str,
+    rows: Iterator[LocatedRow],
+    id_keys: Collection[str],
+    keys: Collection[str],
+    pictures: Pictures,
+    reading: ImportNotes,
+) -> dict[str, DocumentRecord]:
     documents: dict[str, DocumentRecord] = {}
     for location, row in rows:
         id_key = key_among(row, id_keys)

@@ -23,9 +23,13 @@ HEADER = {*QUERY_ID_KEYS, *QUERY, "text", "title"}  # names in the first line of
 
 
 def read_queries(
-    name: str, stream: ByteStream, limits: ReadLimits, reading: ImportNotes,
-    format_: str | None = None, ordinal: bool = False,
-) -> dict[str, QueryRecord]:  # fmt: skip
+    name: str,
+    stream: ByteStream,
+    limits: ReadLimits,
+    reading: ImportNotes,
+    format_: str | None = None,
+    ordinal: bool = False,
+) -> dict[str, QueryRecord]:
     """Return the queries of a file by id; their texts may be empty.
 
     With `ordinal` they are numbered "1", "2" and so on, in their order.

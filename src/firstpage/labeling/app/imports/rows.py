@@ -147,9 +147,12 @@ def attach_documents(
 
 
 def document_from(
-    location: str, row: Mapping[str, Any], pictures: Pictures, key: str | None = None,
+    location: str,
+    row: Mapping[str, Any],
+    pictures: Pictures,
+    key: str | None = None,
     body_names: tuple[str, ...] = BODY,
-) -> DocumentRecord:  # fmt: skip
+) -> DocumentRecord:
     """Return a row as a document; without `kind` its columns determine it."""
     key = key_of(location, row, DOCUMENT, "document") if key is None else key
     picture = text_of(location, row, "image")
@@ -162,9 +165,15 @@ def document_from(
     body = body or first_text(location, row, body_names)
     url = text_of(location, row, "url") or None
     return DocumentRecord(
-        key, text_of(location, row, "title"), kind, body, _fields(location, row, kind), url,
-        pictures.digest(location, picture) if picture else None, _prior(location, row),
-    )  # fmt: skip
+        key,
+        text_of(location, row, "title"),
+        kind,
+        body,
+        _fields(location, row, kind),
+        url,
+        pictures.digest(location, picture) if picture else None,
+        _prior(location, row),
+    )
 
 
 def _inferred_kind(row: Mapping[str, Any]) -> str:
@@ -352,19 +361,29 @@ def gold_questions_from(
     for location, row in rows:
         graded = not has_value(row.get("right"))
         right = None if graded else key_of(location, row, ("right",), "document")
-        gold_questions.append(KnownAnswer(
-            location, key_of(location, row, ("query", "qid"), "query"),
-            key_of(location, row, ("left", "document", "docid"), "document"), right,
-            _grade(location, row, grades) if right is None else _outcome(location, row, outcomes),
-            text_of(location, row, "explanation"),
-        ))  # fmt: skip
+        gold_questions.append(
+            KnownAnswer(
+                location,
+                key_of(location, row, ("query", "qid"), "query"),
+                key_of(location, row, ("left", "document", "docid"), "document"),
+                right,
+                _grade(location, row, grades)
+                if right is None
+                else _outcome(location, row, outcomes),
+                text_of(location, row, "explanation"),
+            )
+        )
     return gold_questions
 
 
 def training_from(
-    source: str, rows: Iterable[LocatedRow], pictures: Pictures, reading: ImportNotes,
-    grades: Sequence[str], outcomes: Sequence[int],
-) -> list[KnownAnswer]:  # fmt: skip
+    source: str,
+    rows: Iterable[LocatedRow],
+    pictures: Pictures,
+    reading: ImportNotes,
+    grades: Sequence[str],
+    outcomes: Sequence[int],
+) -> list[KnownAnswer]:
     """Return practice questions; `grades` and `outcomes` as for `gold_questions_from`.
 
     Columns: `text` (the query), `left` and `right` (texts, or objects like documents), `outcome` or
@@ -383,15 +402,25 @@ def training_from(
         if not sides or sides[0].key != "left":
             raise DataError(f"{location}: a practice question needs 'left', a string or an object.")
         query = QueryRecord(
-            key, first_text(location, row, ("text", "query")), description_of(location, row),
+            key,
+            first_text(location, row, ("text", "query")),
+            description_of(location, row),
             tuple(sides),
-        )  # fmt: skip
+        )
         right = "right" if len(sides) == 2 else None
-        questions.append(KnownAnswer(
-            location, key, "left", right,
-            _grade(location, row, grades) if right is None else _outcome(location, row, outcomes),
-            text_of(location, row, "explanation"), query,
-        ))  # fmt: skip
+        questions.append(
+            KnownAnswer(
+                location,
+                key,
+                "left",
+                right,
+                _grade(location, row, grades)
+                if right is None
+                else _outcome(location, row, outcomes),
+                text_of(location, row, "explanation"),
+                query,
+            )
+        )
     return questions
 
 

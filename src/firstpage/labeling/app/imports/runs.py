@@ -72,9 +72,12 @@ def pooled(runs: Sequence[RunDocuments], depth: int, method: str, seed: int) -> 
 
 
 def join_documents(
-    queries: Mapping[str, QueryRecord], pool: Pool, lookup: TextLookup, source: str,
+    queries: Mapping[str, QueryRecord],
+    pool: Pool,
+    lookup: TextLookup,
+    source: str,
     runs: Sequence[RunDocuments] = (),
-) -> list[QueryRecord]:  # fmt: skip
+) -> list[QueryRecord]:
     """Return the queries with their documents; raise if a text is missing.
 
     `source` names where the texts come from.  Documents of several runs record which contain them.
@@ -127,9 +130,12 @@ def _origins(runs: Sequence[RunDocuments], query: str, name: str) -> tuple[str, 
 
 
 def pages(
-    queries: Mapping[str, QueryRecord], runs: Sequence[RunDocuments], lookup: TextLookup,
-    source: str, depth: int,
-) -> tuple[list[QueryRecord], list[str]]:  # fmt: skip
+    queries: Mapping[str, QueryRecord],
+    runs: Sequence[RunDocuments],
+    lookup: TextLookup,
+    source: str,
+    depth: int,
+) -> tuple[list[QueryRecord], list[str]]:
     """Return the first page of each run as a list to compare, and notes on what is left out.
 
     A page that equals an earlier one of its query is left out, and so is a query with one page.
@@ -214,9 +220,12 @@ def omission_notes(
 
 
 def depth_notes(
-    queries: Mapping[str, QueryRecord], runs: Sequence[RunDocuments], source: str, depth: int,
+    queries: Mapping[str, QueryRecord],
+    runs: Sequence[RunDocuments],
+    source: str,
+    depth: int,
     method: str,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return notes on the documents that pooling leaves out, and on queries that a run lacks."""
     sizes: dict[str, set[str]] = {}
     for run in runs:

@@ -69,9 +69,12 @@ def add(store: Store, project: Project, bundle: Bundle, by: Person | None) -> Im
 
 @contextmanager
 def staged(
-    store: Store, bundle: Bundle | None, tools: Sequence[str], setting: Setting,
+    store: Store,
+    bundle: Bundle | None,
+    tools: Sequence[str],
+    setting: Setting,
     project: Project | None = None,
-) -> Iterator[StagedImport]:  # fmt: skip
+) -> Iterator[StagedImport]:
     """Write an import to a staging project; what is not published at the end is deleted.
 
     Parameters
@@ -135,7 +138,7 @@ class StagedImport:
             tx.connection.execute(statement.values(fields=bindparam("graded")), self.grades.rows)
         audit.note(
             tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.imported)
-        )  # fmt: skip
+        )
         return self.imported
 
 
@@ -150,9 +153,10 @@ def _check_open(project: Project) -> None:
 def _snapshot(tx: Tx, project: Project) -> ProjectSnapshot:
     _check_open(project)
     rows = tx.all(
-        select(queries.c.key, queries.c.id, queries.c.purpose, queries.c.position)
-        .where(queries.c.project == project.id)
-    )  # fmt: skip
+        select(queries.c.key, queries.c.id, queries.c.purpose, queries.c.position).where(
+            queries.c.project == project.id
+        )
+    )
     return ProjectSnapshot(
         _latest(tx, project),
         1 + max((row["position"] for row in rows), default=-1),
@@ -253,8 +257,11 @@ def _write(staging: Staging, bundle: Bundle, before: ProjectSnapshot) -> None:
     work = [_graded(query, bundle) for query in bundle.queries]
     rows = [
         {
-            "key": query.key, "text": query.text, "description": query.description,
-            "purpose": purpose, "position": before.position + number,
+            "key": query.key,
+            "text": query.text,
+            "description": query.description,
+            "purpose": purpose,
+            "position": before.position + number,
         }
         for number, (query, purpose) in enumerate(
             [
@@ -262,7 +269,7 @@ def _write(staging: Staging, bundle: Bundle, before: ProjectSnapshot) -> None:
                 *((query, "training") for query in practice_queries),
             ]
         )
-    ]  # fmt: skip
+    ]
     ids = staging.add_queries(rows)
     staging.add_documents(
         (
@@ -348,6 +355,9 @@ def _graded(query: QueryRecord, bundle: Bundle) -> QueryRecord:
 
 def _counts(bundle: Bundle, grades: int) -> ImportCounts:
     return ImportCounts(
-        len(bundle.queries), sum(len(q.documents) for q in bundle.queries),
-        len(bundle.gold_questions), len(bundle.training), grades,
-    )  # fmt: skip
+        len(bundle.queries),
+        sum(len(q.documents) for q in bundle.queries),
+        len(bundle.gold_questions),
+        len(bundle.training),
+        grades,
+    )

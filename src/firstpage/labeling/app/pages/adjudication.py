@@ -50,11 +50,19 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
         people = projects.members(tx, member.project)
     names = {row["login"]: row["name"] for row in people if row["role"] == "assessor"}
     return render(
-        request, "lead/answers.html", member=member, page=page, wanted=wanted, names=names,
-        orders=ORDERS, kinds=KINDS, words=partial(answer_words, member.project),
+        request,
+        "lead/answers.html",
+        member=member,
+        page=page,
+        wanted=wanted,
+        names=names,
+        orders=ORDERS,
+        kinds=KINDS,
+        words=partial(answer_words, member.project),
         filtered=wanted != AnswerFilter(),
-        older=_address(wanted, page["pages"], 1), newer=_address(wanted, page["pages"], -1),
-    )  # fmt: skip
+        older=_address(wanted, page["pages"], 1),
+        newer=_address(wanted, page["pages"], -1),
+    )
 
 
 @router.get("/p/{slug}/answers/{task}/{seq}")
@@ -64,10 +72,14 @@ def answer_page(request: Request, member: Lead, task: Id, seq: EventNumber) -> R
     if row is None:
         raise HTTPException(404, "There is no such answer.")
     return render(
-        request, "lead/answer.html", member=member, row=row,
-        words=partial(answer_words, member.project), question=QUESTIONS[row["tool"]],
+        request,
+        "lead/answer.html",
+        member=member,
+        row=row,
+        words=partial(answer_words, member.project),
+        question=QUESTIONS[row["tool"]],
         kinds=KINDS,
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/adjudicate")
@@ -87,10 +99,15 @@ def decide(request: Request, member: Lead, form: Form) -> Response:
             raise DataError("choose the verdict.")
         with store_of(request).write() as tx:
             verdicts.decide(
-                tx, member.project, field(form, "query"), field(form, "tool"),
-                Verdict(left, right or None, int(outcome), bad), field(form, "reason"),
-                field(form, "key")[:64] or uuid4().hex, member.person,
-            )  # fmt: skip
+                tx,
+                member.project,
+                field(form, "query"),
+                field(form, "tool"),
+                Verdict(left, right or None, int(outcome), bad),
+                field(form, "reason"),
+                field(form, "key")[:64] or uuid4().hex,
+                member.person,
+            )
     except DataError as error:
         return _disputes(request, member, None, status=400, problem=sentence(error))
     return redirect(f"/p/{member.project.slug}/adjudicate", "settled")
@@ -103,10 +120,14 @@ def withdraw(request: Request, member: Lead, form: Form) -> Response:
     try:
         with store_of(request).write() as tx:
             verdicts.withdraw(
-                tx, member.project, field(form, "query"), field(form, "tool"),
+                tx,
+                member.project,
+                field(form, "query"),
+                field(form, "tool"),
                 int(number) if number.isdecimal() and len(number) < 9 else -1,
-                field(form, "key")[:64] or uuid4().hex, member.person,
-            )  # fmt: skip
+                field(form, "key")[:64] or uuid4().hex,
+                member.person,
+            )
     except DataError as error:
         return _disputes(request, member, None, status=400, problem=sentence(error))
     return redirect(f"/p/{member.project.slug}/adjudicate", "withdrawn")
@@ -117,12 +138,17 @@ def _disputes(request: Request, member: Member, query: str | None, **context: An
     with store_of(request).read() as tx:
         queries = query_texts(tx, member.project)
     return render(
-        request, "lead/adjudicate.html", member=member, queue=queue,
+        request,
+        "lead/adjudicate.html",
+        member=member,
+        queue=queue,
         words=partial(answer_words, member.project),
-        shown=queue["disputes"][:SHOWN_DISPUTES], new_key=lambda: uuid4().hex,
+        shown=queue["disputes"][:SHOWN_DISPUTES],
+        new_key=lambda: uuid4().hex,
         query=queries.get(query, query) if query else "",
-        choices=lambda row: _choices(member.project, row), **context,
-    )  # fmt: skip
+        choices=lambda row: _choices(member.project, row),
+        **context,
+    )
 
 
 def answer_words(project: Project, row: dict[str, Any]) -> str:
@@ -165,9 +191,11 @@ def _choices(project: Project, row: dict[str, Any]) -> list[tuple[str, str]]:
         return list(LIST_ANSWERS)
     bad = [("-1:left", "Left is bad"), ("1:right", "Right is bad"), ("0:both", "Both are bad")]
     return [
-        ("1", "Left is better"), ("0", "Equally good"), ("-1", "Right is better"),
+        ("1", "Left is better"),
+        ("0", "Equally good"),
+        ("-1", "Right is better"),
         *(bad if project.options.bad else []),
-    ]  # fmt: skip
+    ]
 
 
 def _address(wanted: AnswerFilter, pages: int, step: int) -> str | None:

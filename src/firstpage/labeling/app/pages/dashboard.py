@@ -70,13 +70,21 @@ def dashboard(request: Request, member: Lead) -> Response:
         titles = _titles(tx, member.project, [o["query"] for o in effort["outliers"]])
     labels = tool_labels(member.project)
     return render(
-        request, "lead/dashboard.html", member=member, progress=progress, effort=effort,
-        tool_labels=labels, curves=_learning_curves(effort, labels),
-        exports=_exports(member.project), tool=None, names=names, titles=titles,
+        request,
+        "lead/dashboard.html",
+        member=member,
+        progress=progress,
+        effort=effort,
+        tool_labels=labels,
+        curves=_learning_curves(effort, labels),
+        exports=_exports(member.project),
+        tool=None,
+        names=names,
+        titles=titles,
         next_step="assignment" if has_queries else "data",
         questions=analyst.compute(figures.questions, member.project),
         days=Markup(bars(days, "Answers by day")) if days else None,
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/progress")
@@ -101,15 +109,24 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
     for profile in study["assessors"]:
         profile["name"] = names.get(profile["assessor"], profile["assessor"])
     return render(
-        request, "lead/agreement.html", member=member, study=study, tool_labels=labels,
-        disputes=disputes, titles=titles, symmetrize=symmetrize,
-        biases=_biases(study["assessors"]), maps=_agreement_maps(matrices, labels),
-        grade_map=None if grades is None else Markup(
+        request,
+        "lead/agreement.html",
+        member=member,
+        study=study,
+        tool_labels=labels,
+        disputes=disputes,
+        titles=titles,
+        symmetrize=symmetrize,
+        biases=_biases(study["assessors"]),
+        maps=_agreement_maps(matrices, labels),
+        grade_map=None
+        if grades is None
+        else Markup(
             charts.grade_heat_map(
                 grades, grade_names(member.project.options.grades), "Grades of two assessors"
             )
         ),
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/truth")
@@ -126,12 +143,19 @@ def truths(
         notes = list(truth_notes(tx, member.project, judged, not_judged, chosen))
         names = _titles(tx, member.project, [t.query for t in judged])
     return render(
-        request, "lead/truth.html", member=member, truths=judged, titles=names,
-        exports=_exports(member.project), tool_labels=tool_labels(member.project),
-        tool=chosen or member.project.tool, not_judged=not_judged,
-        remarks=notes if judged or not_judged else [], partial=partial,
+        request,
+        "lead/truth.html",
+        member=member,
+        truths=judged,
+        titles=names,
+        exports=_exports(member.project),
+        tool_labels=tool_labels(member.project),
+        tool=chosen or member.project.tool,
+        not_judged=not_judged,
+        remarks=notes if judged or not_judged else [],
+        partial=partial,
         curve=None if curve is None else Markup(curve),
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/report")
@@ -177,9 +201,14 @@ def comments(request: Request, member: Lead) -> Response:
         names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
     rows.sort(key=lambda row: str(row["recorded_at"]), reverse=True)
     return render(
-        request, "lead/comments.html", member=member, rows=rows[:MAX_COMMENTS], titles=titles,
-        count=len(rows), names=names,
-    )  # fmt: skip
+        request,
+        "lead/comments.html",
+        member=member,
+        rows=rows[:MAX_COMMENTS],
+        titles=titles,
+        count=len(rows),
+        names=names,
+    )
 
 
 def _exports(project: Project) -> list[tuple[str, str, str]]:
@@ -267,12 +296,18 @@ def measure_page(request: Request, member: Lead) -> Response:
     systems = analyst_of(request).compute(charts.system_wins, member.project)
     title = "Fraction of comparisons that a system wins, minus one half"
     return render(
-        request, "lead/measure.html", member=member, learned=learned, choice=choice,
-        systems=systems, wins=Markup(charts.system_chart(systems, title)) if systems else None,
-        descriptions={name: text for name, _, text in CHOICES}, verdicts=ADVICE,
+        request,
+        "lead/measure.html",
+        member=member,
+        learned=learned,
+        choice=choice,
+        systems=systems,
+        wins=Markup(charts.system_chart(systems, title)) if systems else None,
+        descriptions={name: text for name, _, text in CHOICES},
+        verdicts=ADVICE,
         advice=sentence(learned.advice) if learned.advice else None,
         comparison=sentence(learned.comparison) if learned.comparison else None,
         plots=(
             Markup(utility_figures(learned.utility, learned.intervals)) if learned.utility else None
         ),
-    )  # fmt: skip
+    )

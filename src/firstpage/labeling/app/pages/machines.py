@@ -22,10 +22,15 @@ def machines(request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN) ->
     report = show_machines(request, member, margin)
     labels = tool_labels(member.project)
     return render(
-        request, "lead/machines.html", member=member, machines=report["machines"], margin=margin,
-        reason=sentence(report["reason"]) if report["reason"] else None, tool_labels=labels,
+        request,
+        "lead/machines.html",
+        member=member,
+        machines=report["machines"],
+        margin=margin,
+        reason=sentence(report["reason"]) if report["reason"] else None,
+        tool_labels=labels,
         chart=_chart(report["machines"], labels),
-    )  # fmt: skip
+    )
 
 
 def _chart(machines: list[dict[str, Any]], labels: dict[str, str]) -> Markup | None:

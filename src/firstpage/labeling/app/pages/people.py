@@ -133,19 +133,29 @@ def _person(
         rows = projects.members(tx, member.project)
     present = [r for r in rows if r["person"] == target.id and r["departed_at"] is None]
     return render(
-        request, "lead/person.html", member=member, target=target, manageable=manageable, link=link,
-        here=f"/p/{member.project.slug}/people/{person}", work=work, present=bool(present),
+        request,
+        "lead/person.html",
+        member=member,
+        target=target,
+        manageable=manageable,
+        link=link,
+        here=f"/p/{member.project.slug}/people/{person}",
+        work=work,
+        present=bool(present),
         unstarted=[t for t in work if t.state == "open"],
         started=[t for t in work if t.state == "started"],
         switchable=[t for t in work if t.tool == "pairs" and t.state != "skipped"],
         strategies=[name for name in STRATEGIES if name not in ("five-grade", "pairs")],
-    )  # fmt: skip
+    )
 
 
 def _team(
-    request: Request, member: Member, setting_up: bool = False, link: dict[str, str] | None = None,
+    request: Request,
+    member: Member,
+    setting_up: bool = False,
+    link: dict[str, str] | None = None,
     search: str = "",
-) -> Response:  # fmt: skip
+) -> Response:
     with store_of(request).read() as tx:
         rows = projects.members(tx, member.project)
         activity = projects.last_activity(tx, member.project)
@@ -166,11 +176,18 @@ def _team(
     )
     base = f"/p/{member.project.slug}"
     return render(
-        request, "lead/people.html", member=member, team=named, link=link, search=search,
-        open_links=[i for i in links if i.open], setting_up=setting_up,
-        ready=ready(request, member), judging_too=judging,
+        request,
+        "lead/people.html",
+        member=member,
+        team=named,
+        link=link,
+        search=search,
+        open_links=[i for i in links if i.open],
+        setting_up=setting_up,
+        ready=ready(request, member),
+        judging_too=judging,
         here=f"{base}/{'setup/' if setting_up else ''}people",
-    )  # fmt: skip
+    )
 
 
 def _link(request: Request, link: Link, message: str) -> dict[str, str]:

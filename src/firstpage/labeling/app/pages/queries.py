@@ -107,10 +107,16 @@ def _queries(request: Request, member: Member, search: str, **context: Any) -> R
     with store_of(request).read() as tx:
         answers = projects.answer_count(tx, member.project)
     return render(
-        request, "lead/queries.html", member=member, search=search.strip(), answers=answers,
-        shown=listed["queries"][:SHOWN_ROWS], total=len(listed["queries"]), offered=OFFERED,
+        request,
+        "lead/queries.html",
+        member=member,
+        search=search.strip(),
+        answers=answers,
+        shown=listed["queries"][:SHOWN_ROWS],
+        total=len(listed["queries"]),
+        offered=OFFERED,
         **context,
-    )  # fmt: skip
+    )
 
 
 def _query(request: Request, member: Member, query: int, **context: Any) -> Response:
@@ -121,9 +127,15 @@ def _query(request: Request, member: Member, query: int, **context: Any) -> Resp
         archived = archive.archived_documents(tx, query)
         fixed = archive.document_change_problem(tx, row)
     return render(
-        request, "lead/query.html", member=member, query=row, documents=documents,
-        archived=archived, fixed=sentence(fixed) if fixed else None, **context,
-    )  # fmt: skip
+        request,
+        "lead/query.html",
+        member=member,
+        query=row,
+        documents=documents,
+        archived=archived,
+        fixed=sentence(fixed) if fixed else None,
+        **context,
+    )
 
 
 def _key(tx: Any, member: Member, query: int) -> str:

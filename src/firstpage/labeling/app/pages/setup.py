@@ -114,9 +114,16 @@ def _project_page(
         messages = webhooks.recent(tx, member.project.id, 5)
         titles = query_texts(tx, member.project)
     return render(
-        request, "lead/project.html", member=member, ready=ready(request, member), hook=hook,
-        messages=messages, titles=titles, secret=secret, **context,
-    )  # fmt: skip
+        request,
+        "lead/project.html",
+        member=member,
+        ready=ready(request, member),
+        hook=hook,
+        messages=messages,
+        titles=titles,
+        secret=secret,
+        **context,
+    )
 
 
 @router.post("/p/{slug}/setup")
@@ -151,9 +158,13 @@ def assignment_page(request: Request, member: Lead) -> Response:
     with store_of(request).read() as tx:
         overview = assigning.overview(tx, member.project)
     return render(
-        request, "lead/assignment.html", member=member, ready=ready(request, member),
-        overview=overview, reason=sentence(overview.reason) if overview.reason else "",
-    )  # fmt: skip
+        request,
+        "lead/assignment.html",
+        member=member,
+        ready=ready(request, member),
+        overview=overview,
+        reason=sentence(overview.reason) if overview.reason else "",
+    )
 
 
 @router.post("/p/{slug}/assignment")
@@ -217,12 +228,20 @@ def _judging(request: Request, member: Member, **context: Any) -> Response:
     if project.setting.strategy not in dict(named):
         named.append((project.setting.strategy, project.setting.strategy))
     return render(
-        request, "lead/judging.html", member=member, ready=ready(request, member),
-        tools=_tools(project), strategies=named, setting=project.setting,
-        options=project.options, choices=CHOICES,
-        scale_text=scale_text(project.options.grades), percentage=percentage, fixed=fixed,
+        request,
+        "lead/judging.html",
+        member=member,
+        ready=ready(request, member),
+        tools=_tools(project),
+        strategies=named,
+        setting=project.setting,
+        options=project.options,
+        choices=CHOICES,
+        scale_text=scale_text(project.options.grades),
+        percentage=percentage,
+        fixed=fixed,
         **context,
-    )  # fmt: skip
+    )
 
 
 def _tools(project: Project) -> list[tuple[str, str, str]]:
@@ -352,11 +371,16 @@ def preview(request: Request, member: Lead, form: Form) -> Response:
         return render(request, "lead/preview.html", member=member, problem=sentence(error))
     kinds = Counter(d.kind for q in bundle.queries for d in q.documents).most_common()
     return render(
-        request, "lead/preview.html", member=member, queries=bundle.queries, kinds=kinds,
+        request,
+        "lead/preview.html",
+        member=member,
+        queries=bundle.queries,
+        kinds=kinds,
         documents=sum(n for _, n in kinds),
         gold_questions=len(bundle.gold_questions) + len(bundle.training),
-        grades=sum(map(len, bundle.grades.values())), notes=[sentence(n) for n in bundle.notes],
-    )  # fmt: skip
+        grades=sum(map(len, bundle.grades.values())),
+        notes=[sentence(n) for n in bundle.notes],
+    )
 
 
 @router.post("/p/{slug}/import")
@@ -379,10 +403,19 @@ def _page(request: Request, member: Member, notes: Sequence[str] = (), **context
         queries = texts.of_project(tx, member.project.id)
         training = len(texts.gold_questions_of(tx, member.project.id, "training"))
     return render(
-        request, "lead/data.html", member=member, ready=ready(request, member), queries=queries,
-        documents=sum(q["n"] for q in queries), training=training, formats=FORMATS, files=FILES,
-        several=SEVERAL, notes=notes, **context,
-    )  # fmt: skip
+        request,
+        "lead/data.html",
+        member=member,
+        ready=ready(request, member),
+        queries=queries,
+        documents=sum(q["n"] for q in queries),
+        training=training,
+        formats=FORMATS,
+        files=FILES,
+        several=SEVERAL,
+        notes=notes,
+        **context,
+    )
 
 
 def _read(request: Request, project: Project, form: FormData) -> Bundle:
@@ -402,8 +435,11 @@ def _read(request: Request, project: Project, form: FormData) -> Bundle:
     limits = ReadLimits(bytes=settings_of(request).max_unpacked)
     pages = "lists" in project.tools and bool(runs)
     sources = Sources(
-        **files, runs=runs, pictures=pictures, pages=pages,
+        **files,
+        runs=runs,
+        pictures=pictures,
+        pages=pages,
         grade_names=grade_names(project.options.grades),
         outcomes=comparison_outcomes(project.options, project.tools),
-    )  # fmt: skip
+    )
     return read(sources, limits)

@@ -55,9 +55,14 @@ async def log_in(request: Request, form: Form, before: OptionalLogin) -> Respons
     source = await device_of(request, login)
     try:
         result = await sign_in_pool_of(request).run(
-            source, sign_in.log_in, store_of(request), login, _secret(form, "password"), source,
+            source,
+            sign_in.log_in,
+            store_of(request),
+            login,
+            _secret(form, "password"),
+            source,
             before,
-        )  # fmt: skip
+        )
     except FirstpageError as error:
         return await _retry_form(request, "login.html", error, next=target, login_value=login)
     response = redirect(target)
@@ -87,9 +92,13 @@ async def accept(request: Request, token: str, form: Form, login: OptionalLogin)
     try:
         result = await sign_in_pool_of(request).run(
             session_of(request, login) if login else network_of(request),
-            sign_in.accept, store_of(request), token[:MAX_LENGTH], **values,
-            password=_secret(form, "password"), person=login.person if login else None,
-        )  # fmt: skip
+            sign_in.accept,
+            store_of(request),
+            token[:MAX_LENGTH],
+            **values,
+            password=_secret(form, "password"),
+            person=login.person if login else None,
+        )
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "join")
         return await _retry_form(request, "invitation.html", error, invitation=offer, values=values)
@@ -107,9 +116,12 @@ def reset_page(request: Request, token: str) -> Response:
 async def reset(request: Request, token: str, form: Form) -> Response:
     try:
         result = await sign_in_pool_of(request).run(
-            network_of(request), sign_in.reset, store_of(request), token[:MAX_LENGTH],
+            network_of(request),
+            sign_in.reset,
+            store_of(request),
+            token[:MAX_LENGTH],
             _secret(form, "password"),
-        )  # fmt: skip
+        )
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "reset")
         return await _retry_form(request, "reset.html", error, account=offer.login)
@@ -170,9 +182,14 @@ async def change_password(request: Request, form: Form, login: LoggedIn) -> Resp
     source = session_of(request, login)
     try:
         result = await sign_in_pool_of(request).run(
-            source, sign_in.change_password, store_of(request), login, _secret(form, "old"),
-            _secret(form, "new"), source,
-        )  # fmt: skip
+            source,
+            sign_in.change_password,
+            store_of(request),
+            login,
+            _secret(form, "old"),
+            _secret(form, "new"),
+            source,
+        )
     except FirstpageError as error:
         with store_of(request).read() as tx:
             own_tokens = tokens.listed(tx, login.person.id)
@@ -199,8 +216,12 @@ async def _retry_form(
     """Show the form again with the error, and with `Retry-After` where it applies."""
     status = status_of(error)
     page = await run_in_threadpool(
-        render, request, template, problem=sentence(error),
-        status=status if status in (429, 503) else 400, **context,
-    )  # fmt: skip
+        render,
+        request,
+        template,
+        problem=sentence(error),
+        status=status if status in (429, 503) else 400,
+        **context,
+    )
     page.headers.update(headers_of(error))
     return page

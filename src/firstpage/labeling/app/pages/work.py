@@ -74,10 +74,16 @@ def start(request: Request, member: Anyone) -> Response:
         toured = tours.is_finished(tx, member.person.id)
     new = bool(work["tasks"]) and not toured and not any(t["judgments"] for t in work["tasks"])
     return render(
-        request, "work.html", member=member, tasks=work["tasks"], next_task=next_task,
-        training=work["training"], finished=done, offer_tour=new,
+        request,
+        "work.html",
+        member=member,
+        tasks=work["tasks"],
+        next_task=next_task,
+        training=work["training"],
+        finished=done,
+        offer_tour=new,
         tool_labels=tool_labels(member.project),
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/tour")
@@ -85,9 +91,15 @@ def guided_tour(request: Request, member: Anyone) -> Response:
     """Show the guided first task, which looks like a real one."""
     slug = member.project.slug
     return _judging_page(
-        request, member, judging.tour_state(request, member), task=f"tour-{slug}", training=True,
-        first=False, api=f"/api/v1/projects/{slug}/tour", done_url=f"/p/{slug}?note=toured",
-    )  # fmt: skip
+        request,
+        member,
+        judging.tour_state(request, member),
+        task=f"tour-{slug}",
+        training=True,
+        first=False,
+        api=f"/api/v1/projects/{slug}/tour",
+        done_url=f"/p/{slug}?note=toured",
+    )
 
 
 @router.post("/p/{slug}/tour")
@@ -103,9 +115,12 @@ def guidelines(request: Request, member: Anyone) -> Response:
     with store_of(request).read() as tx:
         practice = training.progress(tx, member.project, member.person.id)
     return render(
-        request, "guidelines.html", member=member, training=practice,
+        request,
+        "guidelines.html",
+        member=member,
+        training=practice,
         guidelines=_guidelines(member.project, member.project.tools),
-    )  # fmt: skip
+    )
 
 
 @router.get("/p/{slug}/training")
@@ -117,9 +132,15 @@ def practice(request: Request, member: Anyone) -> Response:
     if state.question is None:
         return redirect(f"/p/{slug}", "trained" if state.done else None)
     return _judging_page(
-        request, member, state, task=f"training-{slug}", training=True, first=state.seq == 0,
-        api=f"/api/v1/projects/{slug}/training", done_url=f"/p/{slug}?note=trained",
-    )  # fmt: skip
+        request,
+        member,
+        state,
+        task=f"training-{slug}",
+        training=True,
+        first=state.seq == 0,
+        api=f"/api/v1/projects/{slug}/training",
+        done_url=f"/p/{slug}?note=trained",
+    )
 
 
 @router.get("/tasks/{task}")
@@ -134,9 +155,16 @@ def judge(request: Request, task: Id, person: CurrentPerson, after: AfterId = No
         rows = tasks.of_person(tx, member.project, person.id)
     started = any(t.judgments or t.state in STARTED for t in rows if t.tool == state.tool)
     return _judging_page(
-        request, member, state, task=task, training=False, first=not practiced and not started,
-        api=f"/api/v1/tasks/{task}", done_url=f"/tasks/{task}/next", previous=after,
-    )  # fmt: skip
+        request,
+        member,
+        state,
+        task=task,
+        training=False,
+        first=not practiced and not started,
+        api=f"/api/v1/tasks/{task}",
+        done_url=f"/tasks/{task}/next",
+        previous=after,
+    )
 
 
 @router.get("/tasks/{task}/next")
@@ -159,9 +187,16 @@ def done(request: Request, task: Id, person: CurrentPerson) -> Response:
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
     remaining = sum(t["state"] in ("open", "started") for t in work["tasks"])
     return render(
-        request, "done.html", member=member, task=task, query=state.query.text, done=state.done,
-        judgments=state.judgments, next_task=next_task, remaining=remaining,
-    )  # fmt: skip
+        request,
+        "done.html",
+        member=member,
+        task=task,
+        query=state.query.text,
+        done=state.done,
+        judgments=state.judgments,
+        next_task=next_task,
+        remaining=remaining,
+    )
 
 
 @router.get("/tasks/{task}/judgments")
@@ -177,35 +212,62 @@ def review(request: Request, task: Id, person: CurrentPerson) -> Response:
         value = _value(judgment.outcome, judgment.bad, key) if not judgment.skipped else "skipped"
         rows.append(
             {
-                "index": index, "left": row.left, "right": row.right, "value": value,
+                "index": index,
+                "left": row.left,
+                "right": row.right,
+                "value": value,
                 "choices": _choices(state.tool, options, value),
-                "reasons": row.reasons, "aspects": row.aspects,
+                "reasons": row.reasons,
+                "aspects": row.aspects,
             }
-        )  # fmt: skip
+        )
     return render(
-        request, "judgments.html", member=member, task=task, reasons=options.reasons or (),
+        request,
+        "judgments.html",
+        member=member,
+        task=task,
+        reasons=options.reasons or (),
         aspects=(options.aspects or ()) if state.tool == "grades" else (),
         scale=shown_scale(options.grades),
-        seq=state.seq, query=state.query.text, tool=state.tool, rows=rows,
+        seq=state.seq,
+        query=state.query.text,
+        tool=state.tool,
+        rows=rows,
         open=not state.done and state.question is not None,
-    )  # fmt: skip
+    )
 
 
 def _judging_page(
-    request: Request, member: Member, state: TaskState, *, training: bool,
-    previous: int | None = None, **context: Any,
-) -> Response:  # fmt: skip
+    request: Request,
+    member: Member,
+    state: TaskState,
+    *,
+    training: bool,
+    previous: int | None = None,
+    **context: Any,
+) -> Response:
     """Render the judging page; undo reaches back to the task `previous`."""
     start, options = f"/p/{member.project.slug}", member.project.options
     return render(
-        request, "judge.html", member=member, tool=state.tool, training=training,
-        query_text=state.query.text, question=QUESTIONS[state.tool], which_is_bad=WHICH_IS_BAD,
+        request,
+        "judge.html",
+        member=member,
+        tool=state.tool,
+        training=training,
+        query_text=state.query.text,
+        question=QUESTIONS[state.tool],
+        which_is_bad=WHICH_IS_BAD,
         guidelines=_guidelines(member.project, (state.tool,), under=2),
-        guidelines_url=f"{start}/guidelines", back_url=start, previous=previous,
-        empty_frame=EMPTY_URL, scale=shown_scale(options.grades),
-        custom_scale=options.grades is not None, aspects=options.aspects, reasons=options.reasons,
+        guidelines_url=f"{start}/guidelines",
+        back_url=start,
+        previous=previous,
+        empty_frame=EMPTY_URL,
+        scale=shown_scale(options.grades),
+        custom_scale=options.grades is not None,
+        aspects=options.aspects,
+        reasons=options.reasons,
         **context,
-    )  # fmt: skip
+    )
 
 
 def _guidelines(project: Project, tools: Sequence[str], under: int = 1) -> Markup:

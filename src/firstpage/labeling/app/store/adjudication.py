@@ -44,9 +44,15 @@ class RecordedVerdict:
 
 
 def decide(
-    tx: Tx, project: Project, query: str, tool: str, verdict: Verdict, reason: str, key: str,
+    tx: Tx,
+    project: Project,
+    query: str,
+    tool: str,
+    verdict: Verdict,
+    reason: str,
+    key: str,
     by: Person,
-) -> None:  # fmt: skip
+) -> None:
     """Record a verdict on two documents of a query, or on one; the same key again does nothing."""
     row = _query(tx, project, query)
     _check(tx, project, row["id"], tool, verdict)
@@ -84,7 +90,7 @@ def recorded(tx: Tx, project: Project, tool: str | None = None) -> list[Recorded
         )
         for (query, name), log in logs.items()
         for verdict, row in _replayed(log)
-    ]  # fmt: skip
+    ]
 
 
 def effective(tx: Tx, project: Project, tool: str) -> dict[int, list[Verdict]]:
@@ -113,9 +119,15 @@ def log_rows(tx: Tx, project: Project) -> Sequence[RowMapping]:
 
 
 def _append(
-    tx: Tx, project: Project, row: RowMapping, tool: str, event: Adjudication, reason: str | None,
-    key: str, by: Person,
-) -> None:  # fmt: skip
+    tx: Tx,
+    project: Project,
+    row: RowMapping,
+    tool: str,
+    event: Adjudication,
+    reason: str | None,
+    key: str,
+    by: Person,
+) -> None:
     query = row["id"]
     if _has_key(tx, query, tool, key):
         return
@@ -124,9 +136,16 @@ def _append(
     record = to_dict(event)
     try:
         tx.add(
-            adjudications, query=query, tool=tool, seq=0 if last is None else last + 1, key=key,
-            event=record, person=by.id, reason=reason, recorded_at=tx.now,
-        )  # fmt: skip
+            adjudications,
+            query=query,
+            tool=tool,
+            seq=0 if last is None else last + 1,
+            key=key,
+            event=record,
+            person=by.id,
+            reason=reason,
+            recorded_at=tx.now,
+        )
     except IntegrityError as error:
         raise DataError(CHANGED) from error
     action = "verdict" if isinstance(event, Verdict) else "verdict withdrawn"

@@ -64,9 +64,12 @@ def delete_project(store: Store, project: Project, by: Person | None) -> None:
         _delete(tx, projects, projects.c.id == project.id)
         _delete_unused_images(tx)
         audit.note(
-            tx, "project deleted", person=by.id if by else None, slug=project.slug,
+            tx,
+            "project deleted",
+            person=by.id if by else None,
+            slug=project.slug,
             queries=len(ids),
-        )  # fmt: skip
+        )
 
 
 def archive_queries(tx: Tx, project: Project, keys: Sequence[str], by: Person | None) -> None:
@@ -174,9 +177,13 @@ def _set_queries(
 
 
 def _set_documents(
-    tx: Tx, project: Project, query: RowMapping, keys: Sequence[str], by: Person | None,
+    tx: Tx,
+    project: Project,
+    query: RowMapping,
+    keys: Sequence[str],
+    by: Person | None,
     time: str | None,
-) -> None:  # fmt: skip
+) -> None:
     named = documents.c.query == query["id"], documents.c.key.in_(list(keys))
     tx.run(update(documents).where(*named).values(archived=time))
     action = "documents restored" if time is None else "documents archived"

@@ -150,9 +150,14 @@ def reassign_query(tx: Tx, row: TaskRow) -> None:
         p: sum(t.person == p and t.state in ("open", "started") for t in rows) for p in candidates
     }
     add_task(
-        tx, project, row.query, min(candidates, key=lambda p: (load[p], p)), row.tool,
-        row.replicate, _last(tx, project) + 1,
-    )  # fmt: skip
+        tx,
+        project,
+        row.query,
+        min(candidates, key=lambda p: (load[p], p)),
+        row.tool,
+        row.replicate,
+        _last(tx, project) + 1,
+    )
 
 
 def assign_to_single_person(tx: Tx, project: Project, person: Person) -> None:
@@ -190,10 +195,14 @@ def current_assignment(tx: Tx, project: Project) -> Assignment:
     present = present_assessors(tx, project)
     departed = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
     return Assignment(
-        tuple(keys), tuple(map(str, present)), project.tools, project.options.replicates,
-        tuple(_task(row) for row in rows if tasks.covers(row, present)), tuple(departed),
+        tuple(keys),
+        tuple(map(str, present)),
+        project.tools,
+        project.options.replicates,
+        tuple(_task(row) for row in rows if tasks.covers(row, present)),
+        tuple(departed),
         tuple(_task(row) for row in rows if tasks.abandoned(row, present)),
-    )  # fmt: skip
+    )
 
 
 def _task(row: TaskRow) -> Task:
@@ -218,9 +227,13 @@ def _planned(tx: Tx, project: Project) -> Assignment:
         raise DataError("there are no assessors yet; invite some first.")
     if all(row.state == "open" for row in tasks.of_project(tx, project.id)):
         return make_assignment(
-            keys, people, folds=project.options.folds, tools=project.tools,
-            replicates=project.options.replicates, seed=project.setting.seed,
-        )  # fmt: skip
+            keys,
+            people,
+            folds=project.options.folds,
+            tools=project.tools,
+            replicates=project.options.replicates,
+            seed=project.setting.seed,
+        )
     return rebalance(current_assignment(tx, project), _fixed(tx, project))
 
 
@@ -241,16 +254,25 @@ def _plan_of(tx: Tx, project: Project, assignment: Assignment) -> AssignmentPlan
         counts[task.assessor, states.get((task.query, task.assessor, task.tool), "open")] += 1
     workloads = [
         Workload(
-            int(p), names.get(p, p), len(c), sum(a for a, _ in c), sum(b for _, b in c),
-            counts[p, "done"], counts[p, "started"], p in assignment.departed,
+            int(p),
+            names.get(p, p),
+            len(c),
+            sum(a for a, _ in c),
+            sum(b for _, b in c),
+            counts[p, "done"],
+            counts[p, "started"],
+            p in assignment.departed,
         )
         for p, c in effort.items()
-    ]  # fmt: skip
+    ]
     return AssignmentPlan(
-        assignment, problems(_named(assignment, names)), sum(x.judgments for x in workloads),
-        sum(x.hours for x in workloads), workloads,
+        assignment,
+        problems(_named(assignment, names)),
+        sum(x.judgments for x in workloads),
+        sum(x.hours for x in workloads),
+        workloads,
         [x.name for x in workloads if not x.tasks],
-    )  # fmt: skip
+    )
 
 
 def _names(tx: Tx, project: Project) -> dict[str, str]:
@@ -272,11 +294,12 @@ def _named(assignment: Assignment, names: Mapping[str, str]) -> Assignment:
         return tuple(replace(t, assessor=names.get(t.assessor, t.assessor)) for t in rows)
 
     return replace(
-        assignment, assessors=tuple(names.get(p, p) for p in assignment.assessors),
+        assignment,
+        assessors=tuple(names.get(p, p) for p in assignment.assessors),
         departed=tuple(names.get(p, p) for p in assignment.departed),
         tasks=renamed(assignment.tasks),
         abandoned=renamed(assignment.abandoned),
-    )  # fmt: skip
+    )
 
 
 def _write(tx: Tx, project: Project, planned: Assignment) -> None:
@@ -294,9 +317,14 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
     for task in planned.tasks:
         if (task.query, task.assessor, task.tool) not in rows:
             add_task(
-                tx, project, queries[task.query], int(task.assessor), task.tool, task.replicate,
+                tx,
+                project,
+                queries[task.query],
+                int(task.assessor),
+                task.tool,
+                task.replicate,
                 position[task.query],
-            )  # fmt: skip
+            )
     webhooks.queries_finished(tx, ended_tasks)
 
 

@@ -371,17 +371,23 @@ def _without_password(text: str) -> str:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
-            url, connect_args={"timeout": WAIT, "check_same_thread": False},
-            pool_size=SQLITE_CONNECTIONS, max_overflow=SQLITE_OVERFLOW, json_deserializer=_loads,
-        )  # fmt: skip
+            url,
+            connect_args={"timeout": WAIT, "check_same_thread": False},
+            pool_size=SQLITE_CONNECTIONS,
+            max_overflow=SQLITE_OVERFLOW,
+            json_deserializer=_loads,
+        )
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
         engine = create_engine(
-            url, connect_args={"options": "-c synchronous_commit=on"},
-            pool_size=POSTGRES_CONNECTIONS, max_overflow=POSTGRES_CONNECTIONS, pool_use_lifo=True,
-        )  # fmt: skip
+            url,
+            connect_args={"options": "-c synchronous_commit=on"},
+            pool_size=POSTGRES_CONNECTIONS,
+            max_overflow=POSTGRES_CONNECTIONS,
+            pool_use_lifo=True,
+        )
     except ModuleNotFoundError as error:
         raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
     event.listen(engine, "begin", _begin_postgres)

@@ -63,9 +63,14 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     _anonymize(tx, person)
     for project in projects.projects_of(tx, person.id):
         audit.note(
-            tx, "data deleted", person=by.id, project=project, account=person.id,
-            judgments=judgments, **{"count": count},
-        )  # fmt: skip
+            tx,
+            "data deleted",
+            person=by.id,
+            project=project,
+            account=person.id,
+            judgments=judgments,
+            **{"count": count},
+        )
     present = memberships.c.departed_at.is_(None) & (memberships.c.person == person.id)
     tx.run(update(memberships).where(present).values(departed_at=tx.now))
     for project in uncovered:
@@ -102,15 +107,17 @@ def _remove(tx: Tx, person: Person) -> None:
 def _anonymize(tx: Tx, person: Person) -> None:
     placeholder = f"deleted-{person.id}"
     tx.run(
-        update(people).where(people.c.id == person.id)
+        update(people)
+        .where(people.c.id == person.id)
         .values(
             login=placeholder, name=placeholder, password_hash=None, admin=False, deleted=tx.now
         )
-    )  # fmt: skip
+    )
     tx.run(
-        update(invitations).where(invitations.c.person == person.id)
+        update(invitations)
+        .where(invitations.c.person == person.id)
         .values(used_at=tx.now, used_by=None)
-    )  # fmt: skip
+    )
     attempts.forget(tx, person.login)
     _redact_audit(tx, person)
 

@@ -31,15 +31,19 @@ NOUNS = {"join": "invitation", "reset": "reset link"}
 MAKER, USER = people_table.alias("maker"), people_table.alias("user")
 LINKS: Select[Any] = (
     select(
-        invitations, project_table.c.title, project_table.c.slug,
-        people_table.c.login, people_table.c.name,
-        MAKER.c.name.label("maker"), USER.c.name.label("user"),
+        invitations,
+        project_table.c.title,
+        project_table.c.slug,
+        people_table.c.login,
+        people_table.c.name,
+        MAKER.c.name.label("maker"),
+        USER.c.name.label("user"),
     )
     .outerjoin(project_table, project_table.c.id == invitations.c.project)
     .outerjoin(people_table, people_table.c.id == invitations.c.person)
     .outerjoin(MAKER, MAKER.c.id == invitations.c.created_by)
     .outerjoin(USER, USER.c.id == invitations.c.used_by)
-)  # fmt: skip
+)
 FOR_FIRST_LEAD = (invitations.c.kind == "join") & invitations.c.project.is_(None)
 
 
@@ -89,9 +93,13 @@ class LinkInfo:
 
 
 def invite(
-    tx: Tx, project: Project | None, role: str, by: Person | None, days: float = DAYS,
+    tx: Tx,
+    project: Project | None,
+    role: str,
+    by: Person | None,
+    days: float = DAYS,
     target: Person | None = None,
-) -> Link:  # fmt: skip
+) -> Link:
     """Create a link to join as lead or assessor, which only `target` can use if given.
 
     Without a project it is for the first lead.
@@ -99,9 +107,14 @@ def invite(
     if role not in projects.ROLES:
         raise DataError(f"a role must be one of {', '.join(projects.ROLES)}; got {role!r}.")
     return _make(
-        tx, "join", by, days, project=project.id if project else None, role=role,
+        tx,
+        "join",
+        by,
+        days,
+        project=project.id if project else None,
+        role=role,
         person=target.id if target else None,
-    )  # fmt: skip
+    )
 
 
 def reset_link(tx: Tx, person: Person, by: Person | None, days: float = RESET_DAYS) -> Link:
@@ -130,9 +143,15 @@ def find_offer(tx: Tx, token: str, kind: str) -> Invitation:
     if row is None or not _works(tx, row):
         raise DataError(EXPIRED)
     return Invitation(
-        row["id"], kind, row["role"], row["project"], row["title"] or "Firstpage", row["person"],
-        row["login"], row["expires"],
-    )  # fmt: skip
+        row["id"],
+        kind,
+        row["role"],
+        row["project"],
+        row["title"] or "Firstpage",
+        row["person"],
+        row["login"],
+        row["expires"],
+    )
 
 
 def acceptable_offer(tx: Tx, token: str, person: Person | None) -> Invitation:
@@ -201,14 +220,22 @@ def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link
     token = secrets.token_urlsafe(32)
     expires = tx.later(days=days)
     number = tx.add(
-        invitations, token_hash=logins.token_hash(token), kind=kind, created=tx.now,
-        expires=expires, created_by=by.id if by else None, **row,
-    )  # fmt: skip
+        invitations,
+        token_hash=logins.token_hash(token),
+        kind=kind,
+        created=tx.now,
+        expires=expires,
+        created_by=by.id if by else None,
+        **row,
+    )
     details = {"id": number, "role": row.get("role"), "account": row.get("person")}
     audit.note(
-        tx, f"{NOUNS[kind]} created", person=by.id if by else None, project=row.get("project"),
+        tx,
+        f"{NOUNS[kind]} created",
+        person=by.id if by else None,
+        project=row.get("project"),
         **{name: value for name, value in details.items() if value is not None},
-    )  # fmt: skip
+    )
     page = "invitation" if kind == "join" else "reset"
     return Link(number, f"/{page}/{token}", token, expires)
 
@@ -230,9 +257,13 @@ def _end(tx: Tx, row: RowMapping, verb: str, by: Person | None) -> None:
     """End an unused link; its row stays, so that no other link gets its number."""
     tx.run(update(invitations).where(invitations.c.id == row["id"]).values(used_at=tx.now))
     audit.note(
-        tx, f"{NOUNS[row['kind']]} {verb}", person=by.id if by else None, project=row["project"],
-        id=row["id"], **({} if row["person"] is None else {"account": row["person"]}),
-    )  # fmt: skip
+        tx,
+        f"{NOUNS[row['kind']]} {verb}",
+        person=by.id if by else None,
+        project=row["project"],
+        id=row["id"],
+        **({} if row["person"] is None else {"account": row["person"]}),
+    )
 
 
 def _works(tx: Tx, row: RowMapping) -> bool:
@@ -280,6 +311,15 @@ def _newest(tx: Tx, links: Select[Any]) -> list[RowMapping]:
 
 def _listed(tx: Tx, row: RowMapping) -> LinkInfo:
     return LinkInfo(
-        row["id"], row["kind"], row["role"], row["slug"], row["login"], row["maker"], row["user"],
-        row["created"], row["expires"], row["used_at"], _works(tx, row),
-    )  # fmt: skip
+        row["id"],
+        row["kind"],
+        row["role"],
+        row["slug"],
+        row["login"],
+        row["maker"],
+        row["user"],
+        row["created"],
+        row["expires"],
+        row["used_at"],
+        _works(tx, row),
+    )

@@ -55,15 +55,23 @@ _ADVANCED = tasks.PROGRESS.returning(task_table.c.id).cte("advanced")
 _PARAMETER = "event_{}".format  # of a column; the names of columns are taken by the task
 RECORD = insert(events).from_select(
     _COLUMNS,
-    select(*(bindparam(_PARAMETER(c.name), type_=c.type).label(c.name) for c in _COLUMNS))
-    .select_from(_ADVANCED),
-)  # fmt: skip
+    select(
+        *(bindparam(_PARAMETER(c.name), type_=c.type).label(c.name) for c in _COLUMNS)
+    ).select_from(_ADVANCED),
+)
 
 
 def record(
-    store: Store, task: TaskRow, seq: int, key: str, event: Event, person: int, timing: Timing,
-    judgments: int, result: dict[str, Any] | None,
-) -> None:  # fmt: skip
+    store: Store,
+    task: TaskRow,
+    seq: int,
+    key: str,
+    event: Event,
+    person: int,
+    timing: Timing,
+    judgments: int,
+    result: dict[str, Any] | None,
+) -> None:
     """Record an event of a task, after which it has this number of judgments.
 
     With a result the task is done.  Raises `AlreadyRecorded` if the task takes no answers, or the
@@ -179,9 +187,16 @@ class JudgingService:
             return self._record(lock, person, seq, key, lambda _: Undo())
 
     def revise(
-        self, task: int, person: Person, seq: int, key: str, index: int, outcome: int,
-        bad: tuple[str, ...] = (), annotations: Mapping[str, Any] | None = None,
-    ) -> TaskState:  # fmt: skip
+        self,
+        task: int,
+        person: Person,
+        seq: int,
+        key: str,
+        index: int,
+        outcome: int,
+        bad: tuple[str, ...] = (),
+        annotations: Mapping[str, Any] | None = None,
+    ) -> TaskState:
         """Replace the answer of judgment number `index`, from 0, and its `annotations` if given."""
         with self._locked(task, person, key) as lock:
             old = lock.task.session.judgments[index : index + 1]
@@ -301,9 +316,14 @@ class JudgingService:
             yield lock
 
     def _record(
-        self, lock: TaskLock, person: Person, seq: int, key: str,
-        make_event: Callable[[Session], Event], timing: Timing | None = None,
-    ) -> TaskState:  # fmt: skip
+        self,
+        lock: TaskLock,
+        person: Person,
+        seq: int,
+        key: str,
+        make_event: Callable[[Session], Event],
+        timing: Timing | None = None,
+    ) -> TaskState:
         """Apply an event to the cached session, then append it to the log; both or neither."""
         opened = lock.task
         if opened.blocked:
@@ -320,9 +340,16 @@ class JudgingService:
         session = opened.session
         try:
             record(
-                self.store, opened.task, seq, key, session.events[-1], person.id,
-                timing or Timing(), len(session.judgments), result,
-            )  # fmt: skip
+                self.store,
+                opened.task,
+                seq,
+                key,
+                session.events[-1],
+                person.id,
+                timing or Timing(),
+                len(session.judgments),
+                result,
+            )
         except log.AlreadyRecorded:
             raise self._lost_race(opened.task, key) from None
         lock.cached = opened

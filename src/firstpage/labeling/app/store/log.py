@@ -52,9 +52,10 @@ class Timing:
         """Return the milliseconds of each kind; None if there are no spans."""
         return {
             f"{kind}_ms": sum(int(s["ms"]) for s in self.spans if s["kind"] == kind)
-            if self.spans else None
+            if self.spans
+            else None
             for kind in SPAN_KINDS
-        }  # fmt: skip
+        }
 
 
 def length(tx: Tx, task: int) -> int:
@@ -109,11 +110,19 @@ def event_row(
     if timing.aspects:
         record["aspects"] = dict(timing.aspects)
     return {
-        "task": task, "seq": seq, "key": key, "event": record, "person": person,
-        "shown_at": timing.shown_at, "answered_at": timing.answered_at, **timing.sums(),
-        "spans": list(timing.spans) or None, "comment": timing.comment, "recorded_at": tx.now,
+        "task": task,
+        "seq": seq,
+        "key": key,
+        "event": record,
+        "person": person,
+        "shown_at": timing.shown_at,
+        "answered_at": timing.answered_at,
+        **timing.sums(),
+        "spans": list(timing.spans) or None,
+        "comment": timing.comment,
+        "recorded_at": tx.now,
         "cost": None if timing.cost is None else dict(timing.cost),
-    }  # fmt: skip
+    }
 
 
 def add_spans(tx: Tx, task: int, key: str, timing: Timing) -> None:

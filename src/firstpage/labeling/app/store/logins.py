@@ -51,9 +51,14 @@ def start(tx: Tx, person: Person) -> tuple[str, Login]:
     token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     tx.run(delete(logins).where(logins.c.expires < tx.now))
     row = tx.add(
-        logins, token_hash=token_hash(token), person=person.id, csrf=csrf,
-        created=tx.now, last_seen=tx.now, expires=tx.later(days=DAYS),
-    )  # fmt: skip
+        logins,
+        token_hash=token_hash(token),
+        person=person.id,
+        csrf=csrf,
+        created=tx.now,
+        last_seen=tx.now,
+        expires=tx.later(days=DAYS),
+    )
     return token, Login(row, person, csrf)
 
 
@@ -83,9 +88,14 @@ def start_by_proxy(tx: Tx, person: Person) -> Login:
     key, csrf = _proxy_key(person), secrets.token_urlsafe(32)
     tx.run(delete(logins).where((logins.c.expires < tx.now) | (logins.c.token_hash == key)))
     row = tx.add(
-        logins, token_hash=key, person=person.id, csrf=csrf, created=tx.now, last_seen=tx.now,
+        logins,
+        token_hash=key,
+        person=person.id,
+        csrf=csrf,
+        created=tx.now,
+        last_seen=tx.now,
         expires=tx.later(days=DAYS),
-    )  # fmt: skip
+    )
     return Login(row, person, csrf, by_proxy=True)
 
 

@@ -36,9 +36,14 @@ class StoredReplies:
         with self.store.write() as tx:
             tx.run(delete(machine_replies).where(self._matches(part)))
             tx.add(
-                machine_replies, task=self.task, seq=self.seq, part=part, request=request,
-                reply=asdict(reply), recorded_at=tx.now,
-            )  # fmt: skip
+                machine_replies,
+                task=self.task,
+                seq=self.seq,
+                part=part,
+                request=request,
+                reply=asdict(reply),
+                recorded_at=tx.now,
+            )
 
     def clear(self, tx: Tx) -> None:
         """Delete the replies to this question and to earlier ones, whose answers are recorded."""
@@ -50,9 +55,10 @@ class StoredReplies:
 
     def _matches(self, part: int) -> ColumnElement[bool]:
         return and_(
-            machine_replies.c.task == self.task, machine_replies.c.seq == self.seq,
+            machine_replies.c.task == self.task,
+            machine_replies.c.seq == self.seq,
             machine_replies.c.part == part,
-        )  # fmt: skip
+        )
 
 
 def spent(tx: Tx, project: int, person: int) -> tuple[int, float]:

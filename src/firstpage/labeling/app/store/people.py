@@ -75,9 +75,13 @@ def create(
         _check_password_allowed(login)
     name = (name.strip() or login)[:200]
     row = tx.add(
-        people, login=login, name=name, admin=admin, created=tx.now,
+        people,
+        login=login,
+        name=name,
+        admin=admin,
+        created=tx.now,
         password_hash=password_hash,
-    )  # fmt: skip
+    )
     audit.note(tx, "person created", person=row)
     return Person(row, login, name, admin)
 
@@ -117,12 +121,14 @@ def admin_without_password(tx: Tx) -> Person | None:
         tx.first(
             select(people)
             .where(
-                people.c.admin, people.c.password_hash.is_(None), people.c.deleted.is_(None),
+                people.c.admin,
+                people.c.password_hash.is_(None),
+                people.c.deleted.is_(None),
                 people.c.login != LOCAL,
             )
             .order_by(people.c.id)
         )
-    )  # fmt: skip
+    )
 
 
 def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:

@@ -43,9 +43,11 @@ ROLES = ("lead", "assessor")
 MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
 # Prepared once: it runs before every answer.
 ASSESSOR_ROW = select(memberships.c.person).where(
-    memberships.c.project == bindparam("project"), memberships.c.person == bindparam("person"),
-    memberships.c.role == "assessor", memberships.c.departed_at.is_(None),
-)  # fmt: skip
+    memberships.c.project == bindparam("project"),
+    memberships.c.person == bindparam("person"),
+    memberships.c.role == "assessor",
+    memberships.c.departed_at.is_(None),
+)
 VISIBLE = projects.c.state.in_(STATES)  # not the staging project of an import
 SEED_RANGE = 2**31
 OPENED = "the tool of a project cannot change once it was opened; create another project."
@@ -93,10 +95,17 @@ class Member:
 
 
 def create(
-    tx: Tx, slug: str, title: str = "", *, tool: str = "pairs", guidelines: str = "",
-    setting: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None,
-    source: Mapping[str, Any] | None = None, by: Person | None = None,
-) -> Project:  # fmt: skip
+    tx: Tx,
+    slug: str,
+    title: str = "",
+    *,
+    tool: str = "pairs",
+    guidelines: str = "",
+    setting: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    source: Mapping[str, Any] | None = None,
+    by: Person | None = None,
+) -> Project:
     """Create a project in draft; `by` becomes its lead."""
     if not SLUG.fullmatch(slug):
         raise DataError(
@@ -106,12 +115,17 @@ def create(
     if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
         raise DataError(f"a project named {slug!r} exists already; choose another short name.")
     row = tx.add(
-        projects, slug=slug, title=_check_title(title.strip()) or slug,
+        projects,
+        slug=slug,
+        title=_check_title(title.strip()) or slug,
         guidelines=_check_guidelines(guidelines),
-        tool=_check_tool(tool), setting=asdict(setting_of(setting or {})),
+        tool=_check_tool(tool),
+        setting=asdict(setting_of(setting or {})),
         options=read_options(options or {}).model_dump(exclude_unset=True),
-        state="draft", source=None if source is None else dict(source), created=tx.now,
-    )  # fmt: skip
+        state="draft",
+        source=None if source is None else dict(source),
+        created=tx.now,
+    )
     project = get(tx, row)
     _check_first_tool(project)
     check_strategy(project.setting, project.tools)
@@ -398,9 +412,13 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
     if not tx.run(update(memberships).where(same).values(departed_at=None)):
         tx.add(memberships, **key, joined=tx.now)
     audit.note(
-        tx, "joined", person=by.id if by else person.id, project=project.id,
-        account=person.id, role=role,
-    )  # fmt: skip
+        tx,
+        "joined",
+        person=by.id if by else person.id,
+        project=project.id,
+        account=person.id,
+        role=role,
+    )
 
 
 def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
@@ -433,13 +451,17 @@ def members(tx: Tx, project: Project, role: str | None = None) -> Sequence[RowMa
     """Return person, login, name, role, joined and departed_at of all, in the order of joining."""
     rows = (
         select(
-            memberships.c.person, people.c.login, people.c.name,
-            memberships.c.role, memberships.c.joined, memberships.c.departed_at,
+            memberships.c.person,
+            people.c.login,
+            people.c.name,
+            memberships.c.role,
+            memberships.c.joined,
+            memberships.c.departed_at,
         )
         .join(people, people.c.id == memberships.c.person)
         .where(memberships.c.project == project.id)
         .order_by(memberships.c.joined, memberships.c.person, memberships.c.role)
-    )  # fmt: skip
+    )
     return tx.all(rows if role is None else rows.where(memberships.c.role == role))
 
 
@@ -490,10 +512,18 @@ def _check_tool(name: str) -> str:
 
 def _project(row: RowMapping) -> Project:
     return Project(
-        row["id"], row["slug"], row["title"], row["guidelines"], row["tool"],
-        setting_from_dict(row["setting"]), read_options(row["options"]), row["state"],
-        row["created"], row["source"], row["archived"],
-    )  # fmt: skip
+        row["id"],
+        row["slug"],
+        row["title"],
+        row["guidelines"],
+        row["tool"],
+        setting_from_dict(row["setting"]),
+        read_options(row["options"]),
+        row["state"],
+        row["created"],
+        row["source"],
+        row["archived"],
+    )
 
 
 def find_project(tx: Tx, slug: str | None = None) -> Project:

@@ -105,9 +105,15 @@ def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None)
     ungraded = [without_grade(item) for item in items] if isinstance(items, list) else None
     direction = None if rtl is None else ("rtl" if rtl else "ltr")
     return ShownDocument(
-        row["id"], row["key"], row["title"], row["kind"], f"/documents/{row['id']}", direction,
-        fields if row["kind"] == "card" else None, ungraded,
-    )  # fmt: skip
+        row["id"],
+        row["key"],
+        row["title"],
+        row["kind"],
+        f"/documents/{row['id']}",
+        direction,
+        fields if row["kind"] == "card" else None,
+        ungraded,
+    )
 
 
 def shown_options(options: Options) -> dict[str, Any]:
@@ -129,18 +135,29 @@ def closed_reason(task: TaskRow) -> str | None:
 
 
 def state_of(
-    task: TaskRow, session: Session, docs: Mapping[str, ShownDocument], options: Options,
+    task: TaskRow,
+    session: Session,
+    docs: Mapping[str, ShownDocument],
+    options: Options,
     blocked: str | None = None,
-) -> TaskState:  # fmt: skip
+) -> TaskState:
     """Return the state of a task; `blocked` is the reason why no question is shown."""
     question = None if blocked else session.question
     message = blocked or ("This query is done. Thank you." if session.done else None)
     return TaskState(
-        task.id, task.slug, task.tool, ShownQuery(task.query_text, task.description),
-        len(session.events), _open_question(question, docs), len(session.judgments),
-        _remaining(session), session.done, bool(session.judgments) and not blocked,
-        shown_options(options), message,
-    )  # fmt: skip
+        task.id,
+        task.slug,
+        task.tool,
+        ShownQuery(task.query_text, task.description),
+        len(session.events),
+        _open_question(question, docs),
+        len(session.judgments),
+        _remaining(session),
+        session.done,
+        bool(session.judgments) and not blocked,
+        shown_options(options),
+        message,
+    )
 
 
 def _remaining(session: Session) -> tuple[int, int]:
@@ -204,9 +221,11 @@ def _new_session(tx: Tx, row: TaskRow) -> OpenTask:
     ]
     priors = [d["prior"] for d in documents]
     session = Session(
-        [d["key"] for d in documents], row.setting, gold_questions=matching,
+        [d["key"] for d in documents],
+        row.setting,
+        gold_questions=matching,
         prior=None if None in priors else priors,
-    )  # fmt: skip
+    )
     docs = {d["key"]: shown_document(d, options.rtl) for d in documents}
     return OpenTask(row, session, docs, options)
 

@@ -38,9 +38,16 @@ class Staging:
         self.slug = f"~{uuid4().hex}"  # not a valid name of a project
         with store.write() as tx:
             self.id = tx.add(
-                projects, slug=self.slug, title="", guidelines="", tool="pairs",
-                setting={}, options={}, state=STAGING, created=tx.now,
-            )  # fmt: skip
+                projects,
+                slug=self.slug,
+                title="",
+                guidelines="",
+                tool="pairs",
+                setting={},
+                options={},
+                state=STAGING,
+                created=tx.now,
+            )
 
     def add_queries(self, rows: Sequence[Row]) -> dict[str, int]:
         """Write queries with distinct keys; return their ids by key."""
@@ -132,7 +139,7 @@ def _delete_some(tx: Tx, staging: int) -> bool:
         (documents, documents.c.query.in_(query_ids)),
         (gold_questions, gold_questions.c.project == staging),
         (queries, queries.c.project == staging),
-    ):  # fmt: skip
+    ):
         ids = [row["id"] for row in tx.all(select(table.c.id).where(condition).limit(DELETED_ROWS))]
         if ids and table is documents:
             _delete_documents(tx, ids)

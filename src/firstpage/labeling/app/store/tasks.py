@@ -37,9 +37,12 @@ TO_DO = ("open", "started")
 # Prepared once: building a statement takes longer than running it.
 TASK_ROWS = (
     select(
-        tasks, projects.c.slug, projects.c.state.label("project_state"),
+        tasks,
+        projects.c.slug,
+        projects.c.state.label("project_state"),
         projects.c.options.label("project_options"),
-        queries.c.key.label("query_key"), queries.c.text.label("query_text"),
+        queries.c.key.label("query_key"),
+        queries.c.text.label("query_text"),
         queries.c.description,
         select(func.count())
         .where(documents.c.query == tasks.c.query, documents.c.archived.is_(None))
@@ -50,7 +53,7 @@ TASK_ROWS = (
     .join(queries, queries.c.id == tasks.c.query)
     .where(queries.c.archived.is_(None))  # the tasks of an archived query are hidden
     .order_by(tasks.c.position, tasks.c.id)
-)  # fmt: skip
+)
 _ID = tasks.c.id == bindparam("task")
 _LAST = select(func.max(events.c.seq)).where(events.c.task == tasks.c.id).scalar_subquery()
 TASK_BY_ID = TASK_ROWS.where(_ID)
@@ -84,11 +87,14 @@ PROGRESS = (
         exists().where(projects.c.id == tasks.c.project, projects.c.state == "open"),
     )
     .values(
-        state=bindparam("new_state"), judgments=bindparam("count"), reason=None,
+        state=bindparam("new_state"),
+        judgments=bindparam("count"),
+        reason=None,
         result=bindparam("new_result", type_=JSON(none_as_null=True)),
-        started=func.coalesce(tasks.c.started, bindparam("now")), finished=bindparam("end"),
+        started=func.coalesce(tasks.c.started, bindparam("now")),
+        finished=bindparam("end"),
     )
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -120,9 +126,16 @@ def add(
 ) -> int:
     """Add an open task; return its id."""
     return tx.add(
-        tasks, project=project.id, query=query, person=person, tool=tool, replicate=replicate,
-        state="open", position=position, setting=asdict(task_setting(project, tool, query, person)),
-    )  # fmt: skip
+        tasks,
+        project=project.id,
+        query=query,
+        person=person,
+        tool=tool,
+        replicate=replicate,
+        state="open",
+        position=position,
+        setting=asdict(task_setting(project, tool, query, person)),
+    )
 
 
 def get(tx: Tx, task: int) -> TaskRow | None:
@@ -158,9 +171,14 @@ def progress(
     """Return the parameters of `PROGRESS` by event `seq`; with a result the task is done."""
     state, end = ("started", None) if result is None else ("done", tx.now)
     return {
-        "task": task, "last": seq - 1, "new_state": state, "count": judgments,
-        "new_result": result, "now": tx.now, "end": end,
-    }  # fmt: skip
+        "task": task,
+        "last": seq - 1,
+        "new_state": state,
+        "count": judgments,
+        "new_result": result,
+        "now": tx.now,
+        "end": end,
+    }
 
 
 def of_person(tx: Tx, project: Project, person: int) -> list[TaskRow]:
@@ -187,9 +205,14 @@ def abandoned(row: TaskRow, present: Collection[int]) -> bool:
 
 
 def set_state(
-    tx: Tx, task: int, state: str, *, judgments: int | None = None, reason: str | None = None,
+    tx: Tx,
+    task: int,
+    state: str,
+    *,
+    judgments: int | None = None,
+    reason: str | None = None,
     result: dict[str, Any] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Set a task's state, with the times of its first start and its last end."""
     values: dict[str, object] = {"state": state, "reason": reason, "result": result or null()}
     if state in ("started", "done"):
@@ -204,9 +227,14 @@ def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
     """Mark a query as returned by its assessor."""
     set_state(tx, task.id, "skipped", reason=reason)
     audit.note(
-        tx, "query returned", person=by, project=task.project,
-        task=task.id, query=task.query_key, reason=reason,
-    )  # fmt: skip
+        tx,
+        "query returned",
+        person=by,
+        project=task.project,
+        task=task.id,
+        query=task.query_key,
+        reason=reason,
+    )
 
 
 def sees_query(tx: Tx, person: int, query: int) -> bool:

@@ -28,8 +28,13 @@ STALE = 60.0  # seconds after which the last use is recorded again
 
 TOKEN = (
     select(
-        api_tokens.c.id, api_tokens.c.scope, api_tokens.c.last_used, people.c.id.label("person"),
-        people.c.login, people.c.name, people.c.admin,
+        api_tokens.c.id,
+        api_tokens.c.scope,
+        api_tokens.c.last_used,
+        people.c.id.label("person"),
+        people.c.login,
+        people.c.name,
+        people.c.admin,
     )
     .join(people, people.c.id == api_tokens.c.person)
     .where(
@@ -37,7 +42,7 @@ TOKEN = (
         api_tokens.c.expires.is_(None) | (api_tokens.c.expires > bindparam("now")),
         people.c.deleted.is_(None),
     )
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,14 @@ def create(
     secret = PREFIX + secrets.token_urlsafe(32)
     expires = None if days is None else tx.later(days=days)
     row = tx.add(
-        api_tokens, token_hash=token_hash(secret), person=person.id, name=name, scope=scope,
-        created=tx.now, expires=expires,
-    )  # fmt: skip
+        api_tokens,
+        token_hash=token_hash(secret),
+        person=person.id,
+        name=name,
+        scope=scope,
+        created=tx.now,
+        expires=expires,
+    )
     audit.note(tx, "token created", person=person.id, token=row, scope=scope)
     return secret, ApiToken(row, person.login, name, scope, tx.now, expires, None)
 
@@ -122,6 +132,11 @@ def revoke_all(tx: Tx, person: int) -> None:
 
 def _shown(row: Any) -> ApiToken:
     return ApiToken(
-        row["id"], row["login"], row["name"], row["scope"], row["created"], row["expires"],
+        row["id"],
+        row["login"],
+        row["name"],
+        row["scope"],
+        row["created"],
+        row["expires"],
         row["last_used"],
-    )  # fmt: skip
+    )

@@ -92,10 +92,19 @@ def state(tx: Tx, project: Project, person: int) -> TaskState:
         question = OpenQuestion("training", docs[gold["left"]], right)
     count = len(practice.unanswered)
     return TaskState(
-        0, project.slug, _tool(practice, project), query,
-        practice.round * ROUND_SEQ + practice.answered, question, practice.answered,
-        (count, count), practice.passed, False, shown_options(project.options), _message(practice),
-    )  # fmt: skip
+        0,
+        project.slug,
+        _tool(practice, project),
+        query,
+        practice.round * ROUND_SEQ + practice.answered,
+        question,
+        practice.answered,
+        (count, count),
+        practice.passed,
+        False,
+        shown_options(project.options),
+        _message(practice),
+    )
 
 
 def recorded(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
@@ -123,9 +132,16 @@ def answer(
     gold = practice.unanswered[0]
     correct = not skipped and _same(outcome, gold["outcome"], gold["right"] is None)
     tx.add(
-        training_answers, project=project.id, person=person, gold=gold["id"], round=practice.round,
-        key=key, outcome=outcome, correct=correct, recorded_at=tx.now,
-    )  # fmt: skip
+        training_answers,
+        project=project.id,
+        person=person,
+        gold=gold["id"],
+        round=practice.round,
+        key=key,
+        outcome=outcome,
+        correct=correct,
+        recorded_at=tx.now,
+    )
     return correct, gold["explanation"]
 
 

@@ -103,12 +103,16 @@ def recent(tx: Tx, project: int, limit: int = 20) -> list[dict[str, Any]]:
     )
     return [
         {
-            "id": row["key"], "query": row["body"].get("query"), "created": row["created"],
-            "attempts": row["attempts"], "delivered": row["delivered"], "next": row["due"],
+            "id": row["key"],
+            "query": row["body"].get("query"),
+            "created": row["created"],
+            "attempts": row["attempts"],
+            "delivered": row["delivered"],
+            "next": row["due"],
             "error": row["error"],
         }
         for row in tx.all(rows)
-    ]  # fmt: skip
+    ]
 
 
 def query_finished(tx: Tx, task: TaskRow) -> None:
@@ -127,11 +131,12 @@ def query_finished(tx: Tx, task: TaskRow) -> None:
         row["person"]
         for row in tx.all(
             select(memberships.c.person).where(
-                memberships.c.project == task.project, memberships.c.role == "assessor",
+                memberships.c.project == task.project,
+                memberships.c.role == "assessor",
                 memberships.c.departed_at.is_(None),
             )
         )
-    }  # fmt: skip
+    }
     if any(row["state"] in TO_DO and row["person"] in present for row in rows):
         return
     done = [row for row in rows if row["state"] == "done"]

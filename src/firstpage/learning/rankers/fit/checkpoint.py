@@ -121,9 +121,13 @@ class Checkpoint:
         self._warned = True
 
     def minimize(
-        self, solver: AnySolver, objective: Objective, start: Floats, watcher: Watcher,
+        self,
+        solver: AnySolver,
+        objective: Objective,
+        start: Floats,
+        watcher: Watcher,
         memory: object,
-    ) -> SolverResult:  # fmt: skip
+    ) -> SolverResult:
         """Continue with a solver from the stored state; store its state after every iteration."""
         if solver.batch is not None and not solver.resumable:
             raise DataError(f"{type(solver).__name__} does not support checkpoints.")
@@ -173,9 +177,13 @@ def _reason(error: Exception) -> str:
 
 
 def fit_identity(
-    name: str, parameters: Record, training: TrainingData, valid: Dataset | None,
-    start: Floats | None, valid_pairs: RowPairs | None = None,
-) -> SolverState:  # fmt: skip
+    name: str,
+    parameters: Record,
+    training: TrainingData,
+    valid: Dataset | None,
+    start: Floats | None,
+    valid_pairs: RowPairs | None = None,
+) -> SolverState:
     """Return what identifies a fit: a checkpoint must agree with all of it."""
     weights = [w for w in (training.weights, training.query_weights) if w is not None]
     pairs = [p.fingerprint()["sha256"] for p in (training.pairs, valid_pairs) if p is not None]

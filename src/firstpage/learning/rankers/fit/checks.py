@@ -170,8 +170,10 @@ def has_preferences(data: Dataset) -> bool:
 def warn_of_overlap(train: Dataset, valid: Dataset) -> None:
     """Warn if validation queries are in the training data."""
     same_shape = (len(train), train.n_docs, train.n_features) == (
-        len(valid), valid.n_docs, valid.n_features,
-    )  # fmt: skip
+        len(valid),
+        valid.n_docs,
+        valid.n_features,
+    )
     if same_shape and train.sha256() == valid.sha256():
         warn(SAME_DATA)
         return

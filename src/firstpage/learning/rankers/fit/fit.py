@@ -86,10 +86,16 @@ def fit_scorer(
         elif not bound.linear and not training.has_preferences():
             warn(NO_PREFERENCES)
         result = request.result(
-            watcher, bound.scoring(solved.params), solved.iterations, solved.value + solved.missed,
-            converged=solved.converged, interrupted=interrupted, gap=gap,
-            gap_note=gap_note, memory=solved.warm_start,
-        )  # fmt: skip
+            watcher,
+            bound.scoring(solved.params),
+            solved.iterations,
+            solved.value + solved.missed,
+            converged=solved.converged,
+            interrupted=interrupted,
+            gap=gap,
+            gap_note=gap_note,
+            memory=solved.warm_start,
+        )
         if solved.degenerate:
             result.record["degenerate"] = True
         return result
@@ -109,8 +115,10 @@ def _solve(
         if watcher.best is None or not watcher.keep_best:
             raise Diverged(f"training diverged: {advice}")
         best = watcher.best
-        warn(f"training diverged in iteration {solved.iterations}; the model is that of iteration "
-            f"{best.iteration}, the best one before. To go on, {advice}")  # fmt: skip
+        warn(
+            f"training diverged in iteration {solved.iterations}; the model is that of iteration "
+            f"{best.iteration}, the best one before. To go on, {advice}"
+        )
         solved = replace(solved, value=best.loss, gap=None)
     if solved.l2 is not None and solved.l2 > 1.001 * objective.l2:
         warn(C_REDUCED.format(1 / solved.l2))

@@ -98,9 +98,15 @@ class ValidatingEstimator(LazyEstimator):
         known = () if reset else getattr(self, "categories_", ())
         X, categories = encode_frame(X, "X", known)
         checked = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            ensure_all_finite=False, ensure_min_features=0,
-        )  # fmt: skip
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_features=0,
+        )
         if not isinstance(checked, np.ndarray):
             from scipy.sparse import csr_array
 

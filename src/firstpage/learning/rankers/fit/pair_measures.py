@@ -65,9 +65,16 @@ class PairMeasure:
             return VotedLogistic().value_grad(scores, truth)[0], self.counts(pairs)
         agreed, total = np.empty(len(truth)), np.empty(len(truth))
         voted_agreement(
-            scores, truth.offsets, pairs.offsets, pairs.left, pairs.right, pairs.left_weight,
-            pairs.right_weight, agreed, total,
-        )  # fmt: skip
+            scores,
+            truth.offsets,
+            pairs.offsets,
+            pairs.left,
+            pairs.right,
+            pairs.left_weight,
+            pairs.right_weight,
+            agreed,
+            total,
+        )
         return agreed, total
 
 

@@ -61,8 +61,9 @@ def _row_pairs(pairs: object, data: Dataset) -> RowPairs:
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         raise DataError(f"{SHAPE}; the shape is {array.shape}.")
     rows = array[:, :2]
-    bad = np.flatnonzero((rows != np.floor(rows)).any(1) | (rows < 0).any(1)
-                         | (rows >= data.n_docs).any(1))  # fmt: skip
+    bad = np.flatnonzero(
+        (rows != np.floor(rows)).any(1) | (rows < 0).any(1) | (rows >= data.n_docs).any(1)
+    )
     if len(bad):
         raise DataError(
             f"pair {bad[0]} is of the rows {_numbers(rows[bad[0]])}; X has the rows 0 to "

@@ -73,9 +73,15 @@ class FitRequest:
         keep_best = self.valid is not None and (path or self.patience is not None)
         patience = self.patience or -(-DEFAULT_PATIENCE // trees_per_iteration)
         return Watcher(
-            self.measure, self.valid, score, keep_best, patience, self.progress, self.verbose,
+            self.measure,
+            self.valid,
+            score,
+            keep_best,
+            patience,
+            self.progress,
+            self.verbose,
             valid_pairs=self.valid_pairs,
-        )  # fmt: skip
+        )
 
     def result(
         self,

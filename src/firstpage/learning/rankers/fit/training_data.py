@@ -155,9 +155,14 @@ class TrainingData(Protocol):
         ...
 
     def objective(
-        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
+        self,
+        loss: Loss,
+        scorer: Scorer,
+        bound: BoundScorer,
+        l2: float,
+        solver: AnySolver,
         threads: int | None,
-    ) -> Objective:  # fmt: skip
+    ) -> Objective:
         """Return the mean loss plus the penalty as a function of the scorer's parameters."""
         ...
 
@@ -378,13 +383,25 @@ class InMemory:
         return scorer.bind(self.data.X, self.data.offsets, seed)
 
     def objective(
-        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
+        self,
+        loss: Loss,
+        scorer: Scorer,
+        bound: BoundScorer,
+        l2: float,
+        solver: AnySolver,
         threads: int | None,
-    ) -> Objective:  # fmt: skip
+    ) -> Objective:
         host = BlockObjective(
-            loss, bound, self.truth, row_bytes(self.data.X), self.weights, self.query_weights,
-            l2, threads, solver.batch,
-        )  # fmt: skip
+            loss,
+            bound,
+            self.truth,
+            row_bytes(self.data.X),
+            self.weights,
+            self.query_weights,
+            l2,
+            threads,
+            solver.batch,
+        )
         if scorer.device == "cpu":
             return host
         if solver.linear:

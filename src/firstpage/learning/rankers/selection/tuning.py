@@ -202,18 +202,27 @@ def tune(
         assert state.error is not None
         raise state.error
     return Tuned(
-        state.best, state.parameters, state.measured(state.score), state.trials,
-        str(ranker.measure_name() if pairs is None else state.measure), interrupted,
-    )  # fmt: skip
+        state.best,
+        state.parameters,
+        state.measured(state.score),
+        state.trials,
+        str(ranker.measure_name() if pairs is None else state.measure),
+        interrupted,
+    )
 
 
 class _Search:
     """The state of a search: the trials so far, and the best of them."""
 
     def __init__(
-        self, ranker: Ranker, train: Dataset, valid: Dataset, total: int, progress: Any,
+        self,
+        ranker: Ranker,
+        train: Dataset,
+        valid: Dataset,
+        total: int,
+        progress: Any,
         pairs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.ranker, self.train, self.valid = ranker, train, valid
         self.total, self.progress, self.pairs = total, progress, pairs
         self.measure = (any_measure if pairs is None else pair_measure)(ranker.measure_name())

@@ -111,9 +111,14 @@ class ShardedData:
 
     @classmethod
     def from_shards(
-        cls, shards: Shards, engine: Engine, transform: Transform | None, convert: Convert,
-        needs_preferences: bool, missing: bool = False,
-    ) -> ShardedData:  # fmt: skip
+        cls,
+        shards: Shards,
+        engine: Engine,
+        transform: Transform | None,
+        convert: Convert,
+        needs_preferences: bool,
+        missing: bool = False,
+    ) -> ShardedData:
         """Read all shards once and return them as training data.
 
         With `needs_preferences`, queries with equal labels have weight 0; with `missing`, features
@@ -192,11 +197,17 @@ class ShardedData:
         first_queries = [0, *accumulate(survey.queries for survey in self.surveys)]
         return [
             TrainingTask(
-                self.shards.single(n), self.transform, self.convert, self.drop_uninformative,
-                self.by_length, self.total, first_queries[n], setup,
+                self.shards.single(n),
+                self.transform,
+                self.convert,
+                self.drop_uninformative,
+                self.by_length,
+                self.total,
+                first_queries[n],
+                setup,
             )
             for n in range(len(self.shards))
-        ]  # fmt: skip
+        ]
 
     def job(self, setup: Callable[[TrainingShard], S]) -> ShardJob[S]:
         """Return a job with all shards open; it is closed at the end of the fit."""
@@ -228,9 +239,14 @@ class ShardedData:
         return scorer.bind(self.no_documents().X)
 
     def objective(
-        self, loss: Loss, scorer: Scorer, bound: BoundScorer, l2: float, solver: AnySolver,
+        self,
+        loss: Loss,
+        scorer: Scorer,
+        bound: BoundScorer,
+        l2: float,
+        solver: AnySolver,
         threads: int | None,
-    ) -> ShardedObjective:  # fmt: skip
+    ) -> ShardedObjective:
         if isinstance(solver, NSlack):
             raise DataError(SINGLE_QUERIES)
         if scorer.device != "cpu":

@@ -205,14 +205,18 @@ def prepare(growth: WorkerGrowth, columns: Columns, sample: list[Any]) -> Librar
     # LightGBM leaves out features that cannot be split in so many documents of the sample.
     min_docs = parameters["min_data_in_leaf"] * features.shape[0] // growth.documents
     thresholds = lightgbm.Dataset(
-        features, params={**parameters, "min_data_in_leaf": min_docs},
+        features,
+        params={**parameters, "min_data_in_leaf": min_docs},
         categorical_feature=list(growth.categorical) or "auto",
-    )  # fmt: skip
+    )
     return lightgbm.Dataset(
-        columns.features, columns.labels, group=columns.lengths,
-        weight=columns.weights if growth.weighted else None, reference=thresholds,
+        columns.features,
+        columns.labels,
+        group=columns.lengths,
+        weight=columns.weights if growth.weighted else None,
+        reference=thresholds,
         params=parameters,
-    ).construct()  # fmt: skip
+    ).construct()
 
 
 def grow_on_worker(
@@ -227,9 +231,13 @@ def grow_on_worker(
             addresses = ",".join(machines).encode()
             call_library("NetworkInit", addresses, port, CONNECTION_MINUTES, len(machines))
         booster, _ = LightGBM.boost(
-            import_lightgbm().Booster(parameters, data), data, None, growth.count,
-            lambda tree, *_: stops_after(tree, growth.job), {"fobj": growth.objective},
-        )  # fmt: skip
+            import_lightgbm().Booster(parameters, data),
+            data,
+            None,
+            growth.count,
+            lambda tree, *_: stops_after(tree, growth.job),
+            {"fobj": growth.objective},
+        )
         return None if canceled() else booster
     finally:
         # The connections belong to this thread of the worker, whose next fit would fail with them.
@@ -287,28 +295,37 @@ class ClusterGrowth:
         workers = engine.workers()[: len(numbers)]
         owned = {worker: numbers[at :: len(workers)] for at, worker in enumerate(workers)}
         growth = WorkerGrowth(
-            uuid4().hex, trees.count, {**trees.parameters(self.options.seed, 1), **self.parameters},
-            self.objective, tuple(training.shards.categories), training.shards.n_docs,
+            uuid4().hex,
+            trees.count,
+            {**trees.parameters(self.options.seed, 1), **self.parameters},
+            self.objective,
+            tuple(training.shards.categories),
+            training.shards.n_docs,
             training.drop_uninformative,
-        )  # fmt: skip
+        )
         columns = {
             worker: tasks.submit(
-                worker, load_columns, [training.tasks[n] for n in shards], self.raw_labels,
+                worker,
+                load_columns,
+                [training.tasks[n] for n in shards],
+                self.raw_labels,
                 self.check,
             )
             for worker, shards in owned.items()
-        }  # fmt: skip
+        }
         is_sampled = np.zeros(growth.documents, bool)
         is_sampled[growth.sampled()] = True
         ends = np.cumsum([shard.rows for shard in training.shards.shards])
         masks = np.split(is_sampled, ends[:-1])
         sample = [
             tasks.submit(
-                worker, select_rows, columns[worker],
+                worker,
+                select_rows,
+                columns[worker],
                 np.flatnonzero(np.concatenate([masks[n] for n in shards])),
             )
             for worker, shards in owned.items()
-        ]  # fmt: skip
+        ]
         data = {w: tasks.submit(w, prepare, growth, columns[w], sample) for w in workers}
         reserved = {w: tasks.submit(w, reserve_port) for w in workers}
         # LightGBM waits for a worker that is lost before it connects, so all start together.

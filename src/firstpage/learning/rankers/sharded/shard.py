@@ -125,9 +125,13 @@ def survey(shard: StoredShard, missing: bool) -> ShardSurvey:
     informative = informative_queries(data)
     documents = int(data.lengths[informative].sum())
     return ShardSurvey(
-        len(data), data.n_docs, int(informative.sum()), documents, varies(data),
+        len(data),
+        data.n_docs,
+        int(informative.sum()),
+        documents,
+        varies(data),
         data.n_missing if missing else 0,
-    )  # fmt: skip
+    )
 
 
 def greatest_label(shard: StoredShard, convert: Convert) -> float:
@@ -250,9 +254,18 @@ def objective_shard(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # `ShardedData.objective` has warned
         objective = BlockObjective(
-            loss, scorer.bind(X), shard.truth, row_bytes(X), None, shard.weights, 0.0,
-            shard.threads, batch, shard.task.total, shard.task.first_query,
-        )  # fmt: skip
+            loss,
+            scorer.bind(X),
+            shard.truth,
+            row_bytes(X),
+            None,
+            shard.weights,
+            0.0,
+            shard.threads,
+            batch,
+            shard.task.total,
+            shard.task.first_query,
+        )
     return ObjectiveShard(objective, shard)
 
 

@@ -267,9 +267,14 @@ class LossGrowth:
         """Return the booster and its number of trees."""
         options = self.options
         return self.trees.grow(
-            self.X, self.gradients, options.valid, grown, options.seed, options.threads,
+            self.X,
+            self.gradients,
+            options.valid,
+            grown,
+            options.seed,
+            options.threads,
             options.categorical,
-        )  # fmt: skip
+        )
 
     def loss(self) -> float:
         """Return the mean training loss after the last tree."""
@@ -339,10 +344,15 @@ class LambdaRankGrowth:
             **self.rank.parameters(),
         }
         full = lightgbm.Dataset(
-            data.X, data.y.astype(int), group=data.lengths, weight=self.weight, params=params,
-            free_raw_data=False, position=data.positions,
+            data.X,
+            data.y.astype(int),
+            group=data.lengths,
+            weight=self.weight,
+            params=params,
+            free_raw_data=False,
+            position=data.positions,
             categorical_feature=list(options.categorical) or "auto",
-        )  # fmt: skip
+        )
         with library_errors("lightgbm"):
             booster = lightgbm.Booster(params, full)
             return LightGBM.boost(booster, full, options.valid, self.trees.count, grown, {})

@@ -70,9 +70,14 @@ class QueryMeasure:
             return self.measure.values(lists, self._convention)
         out, depth = np.empty(len(self)), len(sums.discount)
         top_dcg(
-            scores, sums.gains, self.truth.offsets, sums.discount, np.empty(depth), np.empty(depth),
+            scores,
+            sums.gains,
+            self.truth.offsets,
+            sums.discount,
+            np.empty(depth),
+            np.empty(depth),
             out,
-        )  # fmt: skip
+        )
         return out
 
 
@@ -132,9 +137,13 @@ class StumpPool:
     """All stumps of all features; a constant feature has none."""
 
     def __init__(
-        self, cuts: list[Floats], signs: tuple[int, ...], X: Features, threads: int | None,
+        self,
+        cuts: list[Floats],
+        signs: tuple[int, ...],
+        X: Features,
+        threads: int | None,
         allocate: Allocator = np.empty,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.signs, self.n_features = signs, int(X.shape[1])
         self.columns = np.array([f for f, cut in enumerate(cuts) if len(cut)], np.int64)
         thresholds = [cuts[f] for f in self.columns]
@@ -205,9 +214,15 @@ class StumpPool:
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
         kernel.stump_dcg(
-            bins, measure.additive_form.gains, measure.truth.offsets, reach,
-            np.empty(size, np.int64), np.empty(size), out[0], out[1],
-        )  # fmt: skip
+            bins,
+            measure.additive_form.gains,
+            measure.truth.offsets,
+            reach,
+            np.empty(size, np.int64),
+            np.empty(size),
+            out[0],
+            out[1],
+        )
 
     def _stump(self, number: int) -> tuple[int, int]:
         """Return the row of its feature, and the number of its threshold."""

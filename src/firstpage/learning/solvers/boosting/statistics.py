@@ -71,9 +71,13 @@ class PairTerm:
     nbytes: ClassVar = 0
 
     def __init__(
-        self, loss: Loss, truth: Truth, weights: Floats | None, query_weights: Floats,
+        self,
+        loss: Loss,
+        truth: Truth,
+        weights: Floats | None,
+        query_weights: Floats,
         scale: float = 1.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         rows = len(truth.labels)
         self._scores, self._values, self._grad = (
             np.zeros(rows),
@@ -192,8 +196,13 @@ class ListTerm:
         under the current weights."""
         baseline = float(self._query_weights @ self._baseline)
         weighted = float(self._weights @ self._baseline)
-        return np.array([float(self._query_weights @ values) - baseline, self._total - baseline,
-                         float(self._weights.sum()) - weighted])  # fmt: skip
+        return np.array(
+            [
+                float(self._query_weights @ values) - baseline,
+                self._total - baseline,
+                float(self._weights.sum()) - weighted,
+            ]
+        )
 
     def loss_sums(self, scores: Floats) -> Floats:
         values = self._measure(scores)

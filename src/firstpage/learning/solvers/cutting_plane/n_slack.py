@@ -109,9 +109,15 @@ class NSlack:
         reason = "stopped early" if stopped else f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
-            best_params, best_value, iteration, reason, converged and not stopped, exhausted,
-            missed, gap,
-        )  # fmt: skip
+            best_params,
+            best_value,
+            iteration,
+            reason,
+            converged and not stopped,
+            exhausted,
+            missed,
+            gap,
+        )
 
 
 def _query_losses(objective: BlockObjective, params: Floats) -> tuple[Floats, Array]:

@@ -279,10 +279,17 @@ class CuttingPlane:
         reason = f"within {100 * gap:.2g} % of the optimum"
         exhausted = not converged and not stopped
         return SolverResult(
-            best.params, last.value, iteration, "stopped early" if stopped else reason,
-            converged and not stopped, exhausted, missed, gap, l2=space.l2,
+            best.params,
+            last.value,
+            iteration,
+            "stopped early" if stopped else reason,
+            converged and not stopped,
+            exhausted,
+            missed,
+            gap,
+            l2=space.l2,
             warm_start=(planes, best.params),
-        )  # fmt: skip
+        )
 
 
 def _state(planes: Planes, best: ParameterPoint) -> SolverState:

@@ -66,9 +66,14 @@ class MeasureTermOnDevice:
     """Base class: the arrays of a term, and its queries by length."""
 
     def __init__(
-        self, term: LossTerm, form: MeasureForm, informative: Any, offsets: Ints, order: Ints,
+        self,
+        term: LossTerm,
+        form: MeasureForm,
+        informative: Any,
+        offsets: Ints,
+        order: Ints,
         device: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.weight, self.device = term.weight, device
         self.offset = None if term.offset is None else on(device, term.offset)
         self.form, self._offsets, self._order = form, offsets, order
@@ -203,9 +208,15 @@ class ExpectedMeasureOnDevice(MeasureTermOnDevice):
         return values, -grad * (scale / samples)[:, None]
 
     def _by_gain(
-        self, chunk: Chunk, item_gains: Tensor, p: Tensor, remain: Tensor, shrink: Tensor,
-        rest_p: Tensor, counted: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
+        self,
+        chunk: Chunk,
+        item_gains: Tensor,
+        p: Tensor,
+        remain: Tensor,
+        shrink: Tensor,
+        rest_p: Tensor,
+        counted: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor]]:
         """Return the rewards of the ranks, their expectations, what they are relative to, and the
         sums of p * weight of ranked documents and of the others."""
         t, kind, depth = torch(), self.form.kind, p.shape[2]
@@ -230,9 +241,15 @@ class ExpectedMeasureOnDevice(MeasureTermOnDevice):
         return relative * weights, means, center, direct
 
     def _by_table(
-        self, chunk: Chunk, items: Tensor, p: Tensor, remain: Tensor, shrink: Tensor,
-        rest_p: Tensor, counted: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor]]:  # fmt: skip
+        self,
+        chunk: Chunk,
+        items: Tensor,
+        p: Tensor,
+        remain: Tensor,
+        shrink: Tensor,
+        rest_p: Tensor,
+        counted: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor]]:
         """Return the same as `_by_gain` for weights of a rank and a column."""
         t, depth, columns = torch(), p.shape[2], self.form.columns
         column = chunk.gains.long()

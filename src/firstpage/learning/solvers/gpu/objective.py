@@ -162,10 +162,26 @@ class LinearObjective(_DeviceObjective):
         rows = max(1, 1 << (max(PROGRAM_VALUES // (wide + rest), 1).bit_length() - 1))
         scores, grad, workspace = self._workspace
         fused_pass[(len(self._gradients),)](
-            self._X, w, scores, grad, *term.columns, workspace, self._offsets, term.counts,
-            term.factor, self._float_weights, self._firsts, self._values, self._gradients,
-            self.size, wide, rest, rows, term.tile, term.loss,
-        )  # fmt: skip
+            self._X,
+            w,
+            scores,
+            grad,
+            *term.columns,
+            workspace,
+            self._offsets,
+            term.counts,
+            term.factor,
+            self._float_weights,
+            self._firsts,
+            self._values,
+            self._gradients,
+            self.size,
+            wide,
+            rest,
+            rows,
+            term.tile,
+            term.loss,
+        )
 
 
 class NetworkObjective(_DeviceObjective):
@@ -304,9 +320,18 @@ class TermOnDevice:
         grad, workspace = t.zeros_like(scores), t.empty_like(scores)
         if hi > lo:
             each_query[(hi - lo,)](
-                scores, grad, *self.columns, workspace, ends, self.counts, self.factor, values, lo,
-                self.tile, self.loss,
-            )  # fmt: skip
+                scores,
+                grad,
+                *self.columns,
+                workspace,
+                ends,
+                self.counts,
+                self.factor,
+                values,
+                lo,
+                self.tile,
+                self.loss,
+            )
         return values, grad
 
 
