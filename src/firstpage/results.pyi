@@ -1,3 +1,4 @@
+from firstpage.core import Chart as Chart
 from firstpage.evaluation.comparison import Comparison as Comparison
 from firstpage.evaluation.comparison import Segments as Segments
 from firstpage.evaluation.comparison import SystemRanks as SystemRanks

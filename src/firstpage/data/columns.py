@@ -78,23 +78,7 @@ def match_columns(
     pad: bool = False,
     categories: Categories | None = None,
 ) -> ColumnMatch:
-    """Return which columns of the data are the features of a model; raise if they do not fit.
-
-    Parameters
-    ----------
-    data : Dataset or Shards
-        The data.
-    names : sequence of str or None
-        The names of the model's features, if it has names.
-    count : int
-        The number of the model's features.
-    target : str
-        What messages call the model.
-    pad : bool, default False
-        Treat features that unnamed data lack at the end as 0.
-    categories : mapping, optional
-        The categories of the model's features; by default those of the data.
-    """
+    """Return which columns of the data are the features of a model; raise if they do not fit."""
     known = data.categories if categories is None else categories
     match = _match(data, names, count, target, pad)
     return replace(match, categories=known, target=target)

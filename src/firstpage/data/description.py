@@ -93,13 +93,7 @@ class Description:
     repeated_rows: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statistics as JSON-serializable values, as `--json` prints them.
-
-        Returns
-        -------
-        dict
-            A value per attribute; tuples become lists.
-        """
+        """Return the statistics as JSON-serializable values, as `--json` prints them."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def __str__(self) -> str:

@@ -376,28 +376,7 @@ Transform = MinMax | Standardize | Impute
 
 
 def transform_from_dict(stored: dict[str, Any]) -> Transform:
-    """Return the transform that `to_dict` wrote.
-
-    Parameters
-    ----------
-    stored : dict
-        The result of `to_dict`.
-
-    Returns
-    -------
-    MinMax, Standardize or Impute
-        An equal transform.
-
-    Raises
-    ------
-    DataError
-        If the transform is unknown.
-
-    Examples
-    --------
-    >>> transform_from_dict(MinMax().to_dict())
-    MinMax(per='query')
-    """
+    """Return the transform that `to_dict` wrote."""
     cls = lookup(str(stored.get("transform")), TRANSFORMS, "transform")
     statistics = {
         key: np.array(stored[key], np.float64)

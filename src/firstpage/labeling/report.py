@@ -19,20 +19,7 @@ ASSESSOR_FIGURES = (
 
 
 def simulation_page(results: Sequence[tuple[int | None, Simulation]], table: Table) -> str:
-    """Return a page on simulated labeling strategies.
-
-    Parameters
-    ----------
-    results : sequence of (int or None, Simulation)
-        Budget and result of each simulation.
-    table : Table
-        The results as a table.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page: quality by the number of questions asked, and the table.
-    """
+    """Return a page on simulated labeling strategies."""
     k = results[0][1].k
     figures = []
     for key, name in (("recall", f"recall of the top {k}"), (f"kNDCG@{k}", f"kNDCG@{k}")):
@@ -52,22 +39,7 @@ def simulation_page(results: Sequence[tuple[int | None, Simulation]], table: Tab
 
 
 def study_page(title: str, study: Study, assessors: Sequence[AssessorProfile] = ()) -> str:
-    """Return a page on judging effort and agreement, with the tables of Niu et al. (2012).
-
-    Parameters
-    ----------
-    title : str
-        Title of the page.
-    study : Study
-        Statistics of the judgments.
-    assessors : sequence of AssessorProfile, optional
-        Profiles to draw.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page.
-    """
+    """Return a page on judging effort and agreement, with the tables of Niu et al. (2012)."""
     sections = [(table.title, [replace(table, title="").html()]) for table in study.tables()]
     figures = [_assessor_figure(assessors, *drawn) for drawn in ASSESSOR_FIGURES]
     if any(figures):

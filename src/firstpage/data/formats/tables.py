@@ -78,31 +78,7 @@ def read_table(
     categorical: Sequence[str] = (),
     position: str | None = None,
 ) -> Dataset:
-    """Read a Parquet, CSV (TSV) or Arrow file.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    label, qid, docid : str, optional
-        The columns of labels, query ids and document ids, if they have unusual names.
-    dtype : str, default "float32"
-        The type of the features.
-    kind : {"parquet", "csv", "tsv", "arrow"}, optional
-        The format; by default the suffix decides.
-    labeled : bool, default True
-        If False, the label column may be missing; labels are then NaN, and the data can only be
-        ranked.
-    categorical : sequence of str, optional
-        Columns of integers or text that hold categories.
-    position : str, optional
-        The column of the positions at which documents were shown, which is then no feature.
-
-    Returns
-    -------
-    Dataset
-        The documents.
-    """
+    """Read a Parquet, CSV (TSV) or Arrow file."""
     file = Path(path)
     check_readable(file)
     float_type(dtype)

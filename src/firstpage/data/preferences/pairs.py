@@ -372,24 +372,7 @@ class RowPairs:
     def from_votes(
         cls, offsets: Ints, preferred: Ints, other: Ints, weight: Floats, tied: Bools
     ) -> RowPairs:
-        """Return the sums of votes on rows of data whose queries begin at `offsets`.
-
-        Parameters
-        ----------
-        offsets : ndarray of shape (n_queries + 1,)
-            Where the rows of each query begin.
-        preferred, other : ndarray of int
-            The rows of each vote.
-        weight : ndarray
-            The weight of each vote.
-        tied : ndarray of bool
-            Whether it is for neither.
-
-        Returns
-        -------
-        RowPairs
-            The pairs with votes of positive weight.
-        """
+        """Return the sums of votes on rows of data whose queries begin at `offsets`."""
         positive = weight > 0
         preferred, other = preferred[positive], other[positive]
         weight, tied = weight[positive], tied[positive]
@@ -418,38 +401,15 @@ class RowPairs:
         return len(self.left)
 
     def votes_for(self) -> tuple[Floats, Floats]:
-        """Return the weights for the left and for the right one; a tie is half a vote for each.
-
-        Returns
-        -------
-        left, right : ndarray of shape (n_pairs,)
-            The weights.
-        """
+        """Return the weights for the left and for the right one; a tie is half a vote for each."""
         return self.left_weight + 0.5 * self.tie_weight, self.right_weight + 0.5 * self.tie_weight
 
     def per_query(self) -> Ints:
-        """Return the number of pairs of each query.
-
-        Returns
-        -------
-        ndarray of shape (n_queries,)
-            The numbers.
-        """
+        """Return the number of pairs of each query."""
         return np.diff(self.offsets)
 
     def take(self, queries: Bools) -> RowPairs:
-        """Return the pairs of some queries, as those of data with these queries only.
-
-        Parameters
-        ----------
-        queries : ndarray of bool
-            Which queries.
-
-        Returns
-        -------
-        RowPairs
-            Their pairs.
-        """
+        """Return the pairs of some queries, as those of data with these queries only."""
         rows = np.repeat(queries, self.per_query())
         return RowPairs(
             offsets_from_lengths(self.per_query()[queries]),
@@ -461,14 +421,7 @@ class RowPairs:
         )
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what a model file records about the pairs.
-
-        Returns
-        -------
-        dict
-            The numbers of pairs and of queries that have any, the weight of votes and of ties
-            among them, and a digest.
-        """
+        """Return what a model file records about the pairs."""
         columns = (
             self.offsets,
             self.left,

@@ -52,25 +52,7 @@ class Method:
         return type(self).__name__ + (f"({', '.join(parameters)})" if parameters else "")
 
     def order(self, ballots: Ballots, weights: Iterable[float] | None = None) -> Ints:
-        """Return the candidates of each query from best to worst.
-
-        Parameters
-        ----------
-        ballots : Ballots
-            The rankers' votes.
-        weights : iterable of float, optional
-            A weight per ranker; equal by default.  They are scaled to sum to 1.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            For each query, the numbers of its candidates in base order, best first.
-
-        Raises
-        ------
-        DataError
-            If the weights are invalid.
-        """
+        """Return the candidates of each query from best to worst."""
         return self._order(*ordered_rankers(ballots, weights))
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:

@@ -38,25 +38,7 @@ class Fusion(Method):
     """
 
     def points(self, ballots: Ballots, weights: Iterable[float] | None = None) -> Floats:
-        """Return the fused score of each candidate.
-
-        Parameters
-        ----------
-        ballots : Ballots
-            The rankers' ranks and scores.
-        weights : iterable of float, optional
-            A weight per ranker, as a factor of what it contributes; by default 1 each.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            The scores, in the order of the candidates.
-
-        Raises
-        ------
-        DataError
-            If the weights are invalid, or if the method needs scores and the ballots have none.
-        """
+        """Return the fused score of each candidate."""
         numbers = None if weights is None else list(weights)
         ordered, normalized = ordered_rankers(ballots, numbers)
         total = 0.0 if numbers is None else sum(sorted(map(float, numbers)))

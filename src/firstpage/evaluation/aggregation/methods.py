@@ -59,26 +59,7 @@ REGISTRY = Registry("aggregation method", METHODS, ALIASES)
 
 
 def method(text: str | Method, **parameters: Any) -> Method:
-    """Return the method that a text denotes.
-
-    Parameters
-    ----------
-    text : str or Method
-        A name with optional parameters, such as "Borda", "skr" or "rrf(c=20)"; a method is returned
-        as it is.
-    **parameters
-        Parameters, which override those of the text.
-
-    Returns
-    -------
-    Method
-        The method.
-
-    Raises
-    ------
-    ParameterError
-        If the name or a parameter is unknown or invalid.
-    """
+    """Return the method that a text denotes."""
     if isinstance(text, Method):
         return text
     if not isinstance(text, str):

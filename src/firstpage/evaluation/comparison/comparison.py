@@ -173,13 +173,7 @@ class Difference:
     losses: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as a dictionary.
-
-        Returns
-        -------
-        dict
-            Value of each field, by name.
-        """
+        """Return the fields as a dictionary."""
         return dict(vars(self))
 
 

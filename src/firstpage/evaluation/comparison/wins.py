@@ -67,31 +67,14 @@ class QueryCase:
         return first - second
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the case as a dictionary.
-
-        Returns
-        -------
-        dict
-            Kind, query, values and documents.
-        """
+        """Return the case as a dictionary."""
         documents = {name: [dict(vars(d)) for d in ds] for name, ds in self.documents.items()}
         record = {"kind": self.kind, "query": self.query, "values": self.values}
         more = {} if self.kind == "hard" else {"difference": self.difference}
         return {**record, **more, "documents": documents}
 
     def table(self, measure: str) -> Table:
-        """Return the documents of the systems side by side.
-
-        Parameters
-        ----------
-        measure : str
-            Text of the measure, for the title.
-
-        Returns
-        -------
-        Table
-            A row per rank; an unjudged document has the grade "-".
-        """
+        """Return the documents of the systems side by side."""
         values = [f"{name} {value:.4f}" for name, value in self.values.items()]
         title = f"{self.kind}: query {self.query}, {measure} {', '.join(values)}"
         title += "" if self.kind == "hard" else f" ({self.difference:+.4f})"

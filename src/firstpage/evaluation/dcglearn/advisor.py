@@ -77,13 +77,7 @@ class DCGComparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison for JSON.
-
-        Returns
-        -------
-        dict
-            Fields by name, the verdict and the text; unknown numbers are None.
-        """
+        """Return the comparison for JSON."""
         known = self.verdict != "unknown"
         numbers = {
             "learned": self.learned, "dcg": self.dcg, "gains": self.gains,
@@ -102,18 +96,6 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
 
     The measure of each fold is learned from the other folds.  Up to 2,000 pairs, C is chosen by
     the other folds alone; above that, the C of the full fit is used.
-
-    Parameters
-    ----------
-    learner : DCGLearn
-        A fitted learner with its pairs in memory.
-    form : {"gains", "weights"}, default "gains"
-        Whether to compare the gains times discounts, or the weights.
-
-    Returns
-    -------
-    DCGComparison
-        Accuracies, and the interval of their difference.
     """
     pairs = learner.pairs_
     _, group = np.unique(learner.groups_, return_inverse=True)

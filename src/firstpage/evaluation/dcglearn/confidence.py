@@ -56,13 +56,7 @@ class PositionTest:
     rounds: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as measure files store it.
-
-        Returns
-        -------
-        dict
-            The fields by name.
-        """
+        """Return the result as measure files store it."""
         return {
             "rank_one_fraction": self.rank_one_fraction,
             "expected": self.expected,

@@ -134,13 +134,7 @@ class DCGSpec:
 
 
 def parse_dcg(text: str | Utility) -> DCGSpec:
-    """Parse the name of a DCG or NDCG, before any data are read.
-
-    Raises
-    ------
-    MeasureError
-        If the measure is not a DCG or NDCG.
-    """
+    """Parse the name of a DCG or NDCG, before any data are read."""
     if isinstance(text, Utility):
         return DCGSpec("DCG", DCG(), text)
     is_file = text.strip().lower().endswith(".json")  # a measure file stands for its DCG
@@ -179,11 +173,6 @@ def measure_steps(dcg: BoundDCG, decreasing: bool) -> tuple[Floats, Floats, Floa
     A gain is the sum of the steps up to its grade, a discount the sum of the steps from its
     position on.  Without `decreasing` a discount is a step of its own.  The steps of the weights
     have a row per position and a column per step of the grades.
-
-    Raises
-    ------
-    MeasureError
-        If a step is negative, or all steps are zero.
     """
     utility = dcg.utility
     gains = np.diff(utility.gains)

@@ -366,23 +366,7 @@ class ERR(Measure):
         return first_ranks(self.cutoff)
 
     def greatest_labels(self, lists: RankedLists) -> Floats:
-        """Return the greatest label of the scale of each query.
-
-        Parameters
-        ----------
-        lists : RankedLists
-            The ranked documents of each query.
-
-        Returns
-        -------
-        array of float
-            One label per query.
-
-        Raises
-        ------
-        MeasureError
-            If the data have a label above `max`.
-        """
+        """Return the greatest label of the scale of each query."""
         return scale_of(self, self.max, lists)
 
 

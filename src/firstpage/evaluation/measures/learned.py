@@ -126,18 +126,7 @@ class _Learned(Measure):
         return self.ideal(self.grade_counts(lists))
 
     def ideal(self, counts: Ints) -> Floats:
-        """Compute the ideal value of documents, given how many there are of each grade.
-
-        Parameters
-        ----------
-        counts : array of int of shape (n_queries, n_grades)
-            Number of documents of each grade.
-
-        Returns
-        -------
-        array of float
-            The value of the best order, one per query.
-        """
+        """Compute the ideal value of documents, given how many there are of each grade."""
         counts = _relevant_to_ideal(counts, self.table)
         first, inverse = _unique_rows(counts, len(self.table))
         return np.array([self._ideal_value(row) for row in counts[first]], np.float64)[inverse]

@@ -246,13 +246,7 @@ def _of_braces(text: str) -> list[str]:
 
 
 def translate(text: str) -> str:
-    """Return a name of another tool as a text of ours; other texts as they are.
-
-    Raises
-    ------
-    MeasureError
-        If the weights of a utility, or the gains of labels, cannot be used.
-    """
+    """Return a name of another tool as a text of ours; other texts as they are."""
     text = text.strip().replace("judged_only=", "condensed=")
     if match := TREC.fullmatch(text):
         name, named, value = match[1].lower(), match[2], match[3]

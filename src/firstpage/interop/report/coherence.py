@@ -22,20 +22,7 @@ MAX_NUMBERS = 12  # gains or discounts that are written out
 
 
 def coherence_text(coherence: Coherence, verdicts: Sequence[Verdict]) -> str:
-    """Return a report on two measures as plain text.
-
-    Parameters
-    ----------
-    coherence : Coherence
-        Agreement of the two measures.
-    verdicts : sequence of Verdict
-        Verdicts by the first measure, with their certificates.
-
-    Returns
-    -------
-    str
-        Tables and sentences, separated by blank lines.
-    """
+    """Return a report on two measures as plain text."""
     bins, worst = bins_table(coherence), worst_table(coherence)
     blocks = [_summary(coherence), systems_table(coherence).text(), agreement_line(coherence)]
     blocks += [table.text() for table in (bins, worst) if table.rows]
@@ -120,18 +107,7 @@ def _grades(grades: Sequence[int | None]) -> str:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """Return a verdict and its certificates in sentences.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        A verdict between two systems.
-
-    Returns
-    -------
-    list of str
-        A line per fact; all but the first are indented.
-    """
+    """Return a verdict and its certificates in sentences."""
     v = verdict
     if v.tie:
         return [f"{v.better} and {v.worse} tie in {v.measure}: there is no verdict to certify."]
@@ -217,20 +193,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def coherence_page(coherence: Coherence, verdicts: Sequence[Verdict]) -> str:
-    """Return a report on two measures as an HTML page.
-
-    Parameters
-    ----------
-    coherence : Coherence
-        Agreement of the two measures.
-    verdicts : sequence of Verdict
-        Verdicts by the first measure, with their certificates.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page.
-    """
+    """Return a report on two measures as an HTML page."""
     first, second = coherence.measures
     points = [(0.5 * (b.low + b.high), b.rate) for b in coherence.agreement.bins if b.pairs]
     drawing = curves({"agree": points}, "agreement", f"difference in {first}", "fraction")

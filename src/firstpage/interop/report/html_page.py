@@ -44,24 +44,7 @@ STYLE += SVG_STYLE
 def page(
     title: str, lead: str, sections: Sequence[tuple[str, Sequence[str]]], style: str = ""
 ) -> str:
-    """Return a self-contained HTML page.
-
-    Parameters
-    ----------
-    title : str
-        Title, in plain text.
-    lead : str
-        One sentence below the title, in plain text.
-    sections : sequence of (str, sequence of str)
-        Heading in plain text, and HTML blocks (tables, figures, paragraphs) of each section.
-    style : str, default ""
-        CSS rules of this page, after the common ones.
-
-    Returns
-    -------
-    str
-        The HTML document.
-    """
+    """Return a self-contained HTML page."""
     headings = [heading for heading, _ in sections]
     ids = _distinct_anchors(headings)
     body = "".join(

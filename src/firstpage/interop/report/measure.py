@@ -18,20 +18,7 @@ GAIN_NAMES = {"exp": "2^grade − 1", "linear": "the grade"}
 
 
 def utility_figures(utility: Utility, intervals: Intervals | None = None) -> str:
-    """Return figures of the gains and of the discounts of a measure.
-
-    Parameters
-    ----------
-    utility : Utility
-        The measure.
-    intervals : Intervals, optional
-        Its confidence intervals.
-
-    Returns
-    -------
-    str
-        Two HTML figures.
-    """
+    """Return figures of the gains and of the discounts of a measure."""
     band = "" if intervals is None else f" The band is the {100 * intervals.level:g} % interval."
     shown = utility.discounts if intervals is None else intervals.discounts
     beyond = (
@@ -111,18 +98,7 @@ BAR_WIDTH = 24  # characters of the longest bar in text
 
 
 def utility_text(utility: Utility) -> str:
-    """Return a report on a measure as plain text.
-
-    Parameters
-    ----------
-    utility : Utility
-        The measure.
-
-    Returns
-    -------
-    str
-        Facts about the fit, then a line per grade and position with bars and intervals.
-    """
+    """Return a report on a measure as plain text."""
     lines = [*_facts(utility), ""]
     for heading, names, values in _quantities(utility):
         lines.append(heading)
@@ -150,20 +126,7 @@ def _discount_lines(utility: Utility, rows: list[str]) -> list[str]:
 
 
 def utility_page(utility: Utility, title: str) -> str:
-    """Return a report on a measure as an HTML page.
-
-    Parameters
-    ----------
-    utility : Utility
-        The measure.
-    title : str
-        Name of the measure.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page.
-    """
+    """Return a report on a measure as an HTML page."""
     figures = utility_figures(utility, Intervals.from_utility(utility))
     facts = [paragraph(fact[0].upper() + fact[1:]) for fact in _facts(utility)]
     sections = [("Gains and discounts", [figures]), ("Facts", facts)]

@@ -32,20 +32,7 @@ def _summary(explanation: Explanation) -> str:
 
 
 def explanation_text(explanation: Explanation, top: int) -> str:
-    """Return the most important features of a model as plain text.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Weights or importances of the features.
-    top : int
-        Number of features to show.
-
-    Returns
-    -------
-    str
-        A line per feature with a bar; light bars are negative values.
-    """
+    """Return the most important features of a model as plain text."""
     rows = explanation.ordered()[:top]
     largest = max((abs(value) for _, value in rows), default=0.0) or 1.0
     width = max((len(name) for name, _ in rows), default=1)
@@ -62,20 +49,7 @@ def explanation_text(explanation: Explanation, top: int) -> str:
 
 
 def explanation_page(explanation: Explanation, top: int) -> str:
-    """Return a page on the features of a model.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Weights or importances of the features, and their effects on the score.
-    top : int
-        Number of features to draw.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page.
-    """
+    """Return a page on the features of a model."""
     rows = explanation.ordered()
     kind, training = explanation.kind, explanation.model.training
     values = [[name, f"{value:+.6g}"] for name, value in rows]
@@ -111,21 +85,6 @@ def read_published(path: Path) -> PublishedResults:
     Formats are the text of LETOR 4.0 ("Algorithm: .." with a line of averages over folds on the
     testing set); a CSV table with a method per line; and one with the columns algorithm, table,
     trial, measure, value.
-
-    Parameters
-    ----------
-    path : Path
-        File or folder.
-
-    Returns
-    -------
-    dict of str to dict of str to str
-        Values as printed, by method and by measure (in lower case).
-
-    Raises
-    ------
-    DataError
-        If a table has no results, or a line lacks columns.
     """
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     results: PublishedResults = {}
@@ -191,24 +150,7 @@ def folds_table(
     published: Path | None = None,
     baseline: str | None = None,
 ) -> Table:
-    """Return a table of cross-validation results.
-
-    Parameters
-    ----------
-    results : CrossValidation
-        Values of each ranker.
-    source : str
-        Name of the data.
-    published : Path, optional
-        Published results to add.
-    baseline : str, optional
-        Ranker against which differences are tested; ▲ and ▼ mark significant ones.
-
-    Returns
-    -------
-    Table
-        A row per ranker: mean ± standard error over queries, and the deviation between seeds.
-    """
+    """Return a table of cross-validation results."""
     rows = []
     marks = _significance_marks(results, baseline)
     for name in results.values:
@@ -237,23 +179,7 @@ def folds_table(
 def folds_csv(
     results: CrossValidation, published: Path | None = None, baseline: str | None = None
 ) -> str:
-    """Return cross-validation results as CSV: a row per ranker and measure, all digits.
-
-    Parameters
-    ----------
-    results : CrossValidation
-        Values of each ranker.
-    published : Path, optional
-        Published results to add.
-    baseline : str, optional
-        Ranker against which differences are tested; adds the columns difference and p (corrected
-        by Holm's method).
-
-    Returns
-    -------
-    str
-        The CSV text.
-    """
+    """Return cross-validation results as CSV: a row per ranker and measure, all digits."""
     tests = (
         {} if baseline is None else {m: results.differences(baseline, m) for m in results.measures}
     )
@@ -292,25 +218,7 @@ def folds_page(
     published: Path | None = None,
     baseline: str | None = None,
 ) -> str:
-    """Return a page on cross-validation results.
-
-    Parameters
-    ----------
-    results : CrossValidation
-        Values of each ranker.
-    source : str
-        Name of the data.
-    published : Path, optional
-        Published results to add.
-    baseline : str, optional
-        Ranker against which differences are tested.
-
-    Returns
-    -------
-    str
-        A self-contained HTML page: the table, and a chart per measure of the means with their
-        95 % intervals over queries.
-    """
+    """Return a page on cross-validation results."""
     figures = []
     for m in results.measures:
         rows = []

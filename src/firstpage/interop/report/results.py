@@ -44,29 +44,7 @@ def render(
     source: str = "",
     wins: WinsAndLosses | None = None,
 ) -> str:
-    """Return a result in one of the output formats.
-
-    Parameters
-    ----------
-    result : Evaluation, sequence of Evaluation or Comparison
-        The result; several evaluations get a row each.
-    format : {"text", "json", "csv", "markdown", "latex", "html"}
-        Output format.
-    source : str, default ""
-        Name of the data, for titles.
-    wins : WinsAndLosses, optional
-        Queries of the comparison to show with their documents; not in CSV and LaTeX.
-
-    Returns
-    -------
-    str
-        The rendered result.
-
-    Raises
-    ------
-    FirstpageError
-        If the format is unknown.
-    """
+    """Return a result in one of the output formats."""
     checked_format(format)
     if isinstance(result, Comparison):
         if format == "json":
@@ -108,18 +86,7 @@ def _finite(value: Any) -> Any:
 
 
 def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Return a row per measure for one system, or a row per system for several.
-
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-        Evaluations with the same measures.
-
-    Returns
-    -------
-    Table
-        Means, with intervals where there are any.
-    """
+    """Return a row per measure for one system, or a row per system for several."""
     first = evaluations[0]
     if len(evaluations) == 1:
         head = ["measure", "mean"] + (["95 % interval"] if first.intervals else [])
@@ -222,18 +189,7 @@ def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:
 
 
 def means_table(comparison: Comparison) -> Table:
-    """Return a row per system with its means.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The compared systems.
-
-    Returns
-    -------
-    Table
-        Means; the best of each measure is bold, all of them where several tie.
-    """
+    """Return a row per system with its means."""
     evaluations = comparison.evaluations
     rows = [[e.name, *map(e.mean_text, comparison.texts)] for e in evaluations]
     bold = set()
@@ -248,18 +204,7 @@ def means_table(comparison: Comparison) -> Table:
 
 
 def differences_table(comparison: Comparison) -> Table:
-    """Return a row per difference of two systems in a measure.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The compared systems.
-
-    Returns
-    -------
-    Table
-        Differences with intervals, p-values, effect sizes, wins, ties and losses.
-    """
+    """Return a row per difference of two systems in a measure."""
     head = [
         "measure", "system", "against", "difference", "95 % interval", "p",
         f"p {comparison.correction}", "p Tukey", "effect", "wins/ties/losses",
@@ -435,20 +380,7 @@ def hardest_table(comparison: Comparison, text: str, count: int = 10) -> Table:
 
 
 def per_query_text(evaluations: list[Evaluation], format: str) -> str:
-    """Return the values of every query.
-
-    Parameters
-    ----------
-    evaluations : list of Evaluation
-        Evaluations with the same measures.
-    format : {"csv", "tsv", "json"}
-        CSV and TSV have a row per query.
-
-    Returns
-    -------
-    str
-        The values with all digits.
-    """
+    """Return the values of every query."""
     if format == "json":
         by_system = {
             e.name: {q: dict(zip(e.texts, values, strict=True)) for q, values in _per_query(e)}

@@ -108,29 +108,7 @@ class Board:
 
 
 def rebalance(assignment: Assignment, fixed: Collection[Key] = frozenset()) -> Assignment:
-    """Return an assignment that covers missing tasks and balances the open work.
-
-    Parameters
-    ----------
-    assignment : Assignment
-        The assignment; its queries, assessors, tools and replicates stay.
-    fixed : collection of (query, assessor), default empty
-        Tasks that must not change.
-
-    Returns
-    -------
-    Assignment
-        The new assignment. What cannot be covered stays missing; `problems` reports it.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> import firstpage as fp
-    >>> from firstpage.labeling.planning.assignment import rebalance
-    >>> assignment = fp.labeling.make_assignment(["q1", "q2", "q3"], ["ada"], tools=["pairs"])
-    >>> rebalance(replace(assignment, assessors=("ada", "ben", "cleo"))).load()
-    {'ada': 1, 'ben': 1, 'cleo': 1}
-    """
+    """Return an assignment that covers missing tasks and balances the open work."""
     board = Board(assignment, fixed)
     _fill(board)
     _balance_loads(board)

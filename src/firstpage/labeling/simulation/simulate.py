@@ -75,38 +75,14 @@ class SimulatedQueries:
             raise DataError("n and grades must be integers of at least 1.")
 
     def merit(self, rng: np.random.Generator) -> Floats:
-        """Return the merit per document, higher is better; equal values are ties.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        array of shape (n,)
-            The merit.
-        """
+        """Return the merit per document, higher is better; equal values are ties."""
         if self.grades is not None:
             return rng.integers(self.grades, size=self.n).astype(np.float64)
         ranks = rng.permutation(self.n).astype(np.float64)
         return np.maximum(ranks, np.floor(self.ties * self.n))
 
     def prior(self, merit: Floats, rng: np.random.Generator) -> tuple[float, ...] | None:
-        """Return normal scores whose correlation with those of the merit is sin(pi tau / 2).
-
-        Parameters
-        ----------
-        merit : array of shape (n,)
-            The merit per document.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        tuple of float or None
-            The prior scores; None if `prior_tau` is None.
-        """
+        """Return normal scores whose correlation with those of the merit is sin(pi tau / 2)."""
         if self.prior_tau is None:
             return None
         rho = np.sin(np.pi / 2 * self.prior_tau)
@@ -116,20 +92,7 @@ class SimulatedQueries:
         return tuple(float(x) for x in noisy)
 
     def responder(self, merit: Floats, rng: np.random.Generator) -> Responder:
-        """Return an assessor who knows the merit and errs with probability `noise`.
-
-        Parameters
-        ----------
-        merit : array of shape (n,)
-            The merit per document.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        callable
-            Function of a question that returns an answer.
-        """
+        """Return an assessor who knows the merit and errs with probability `noise`."""
         quantile = np.searchsorted(np.sort(merit), merit) / self.n  # equal documents, one grade
 
         def respond(question: Question) -> Answer:

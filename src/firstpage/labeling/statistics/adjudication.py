@@ -25,22 +25,7 @@ UNIFORM_VOTES = 1.0  # weight of the prior, in which every grade is as probable 
 
 
 def contributions(order: Sequence[int] | Ints, n: int, gains: Floats | None = None) -> Floats:
-    """Return what each of n documents contributes to the DCG of the ideal ranking.
-
-    Parameters
-    ----------
-    order : sequence of int
-        The top k, best first.
-    n : int
-        Number of documents.
-    gains : array of shape (n,), optional
-        Gain per document; 1 by default.
-
-    Returns
-    -------
-    array of shape (n,)
-        The contributions.
-    """
+    """Return what each of n documents contributes to the DCG of the ideal ranking."""
     values = np.zeros(n)
     ranked = np.asarray(order, np.int64)
     weights = 1.0 / np.log2(np.arange(len(ranked)) + 2.0)
@@ -49,18 +34,7 @@ def contributions(order: Sequence[int] | Ints, n: int, gains: Floats | None = No
 
 
 def top_k_change(before: Floats, after: Floats) -> float:
-    """Return the change between two truths, given the contributions of their documents.
-
-    Parameters
-    ----------
-    before, after : array of shape (n,)
-        The contributions of the documents.
-
-    Returns
-    -------
-    float
-        From 0, no change, to 1, no document in common.
-    """
+    """Return the change between two truths, given the contributions of their documents."""
     total = float(before.sum() + after.sum())
     return float(np.abs(before - after).sum()) / total if total > 0 else 0.0
 
@@ -73,28 +47,7 @@ def pair_values(
     documents: Ints | None = None,
     ties: bool = False,
 ) -> Floats:
-    """Return the expected change of the top k if a verdict settles each of these pairs.
-
-    Parameters
-    ----------
-    belief : Utilities
-        Posterior of the utilities.
-    pairs : sequence of (int, int)
-        Pairs of documents.
-    k : int
-        Number of documents in the truth.
-    weight : float
-        How many answers a verdict counts as.
-    documents : array of int, optional
-        Documents that can be in the top k; all by default.
-    ties : bool, default False
-        Whether a verdict may be a tie.
-
-    Returns
-    -------
-    array of float
-        The value per pair, from 0 to 1.
-    """
+    """Return the expected change of the top k if a verdict settles each of these pairs."""
     n = len(belief.mean)
     documents = np.arange(n) if documents is None else documents
     if not len(pairs) or weight <= 0:
@@ -129,28 +82,7 @@ def bad_value(
     assessors: int,
     weight: float,
 ) -> float:
-    """Return the expected change of the top k if a verdict says whether a document is bad.
-
-    Parameters
-    ----------
-    mean : array of float
-        Expected utilities.
-    document : int
-        The document.
-    k : int
-        Number of documents in the truth.
-    bad : frozenset of int
-        The documents that are bad now.
-    flags, assessors : int
-        How many of the assessors flagged it as bad.
-    weight : float
-        How many assessors a verdict counts as.
-
-    Returns
-    -------
-    float
-        The value, from 0 to 1.
-    """
+    """Return the expected change of the top k if a verdict says whether a document is bad."""
     probability = (flags + 0.5 * UNIFORM_VOTES) / (assessors + UNIFORM_VOTES)
     before = _good_contributions(mean, bad, k)
     value = 0.0
@@ -168,26 +100,6 @@ def grade_value(
 
     A grade g has the gain 2^g - 1.  The grade of a verdict has the probability of the assessors'
     grades, with one uniform grade added.
-
-    Parameters
-    ----------
-    grades : mapping
-        The grades of the assessors per document.
-    document : int
-        The document.
-    n : int
-        Number of documents; those without a grade have grade 0.
-    k : int
-        Depth to which the truth counts.
-    levels : int
-        Number of grades of the scale.
-    weight : float
-        How many grades a verdict counts as.
-
-    Returns
-    -------
-    float
-        The value, from 0 to 1.
     """
     medians = np.zeros(n)
     for graded, votes in grades.items():

@@ -420,41 +420,7 @@ def contrast(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return the difference of an agreement statistic between two methods, with its interval.
-
-    Parameters
-    ----------
-    first, second : mapping of str to Agreement
-        The tables of the two methods per query. A query that only one method has counts for
-        that method.
-    statistic : {"overall", "without_ties", "kappa"}, default "overall"
-        The statistic; kappa is that of the symmetrized tables.
-    rounds : int, default 2000
-        Number of bootstrap samples.
-    seed : int, default 0
-        Seed of the bootstrap.
-    level : float, default 0.95
-        Confidence level.
-
-    Returns
-    -------
-    Interval
-        The first method's value minus the second's, with its bootstrap interval over queries;
-        NaN where a method has no pairs.
-
-    Raises
-    ------
-    DataError
-        If the statistic is unknown.
-
-    Examples
-    --------
-    >>> from firstpage.labeling.statistics.agreement import Agreement, contrast
-    >>> first = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
-    >>> second = Agreement([[35, 0, 15], [0, 0, 0], [15, 0, 35]])
-    >>> round(contrast({"q": first, "r": first}, {"q": second, "r": second}).value, 3)
-    0.2
-    """
+    """Return the difference of an agreement statistic between two methods, with its interval."""
     if statistic not in STATISTICS:
         raise DataError(f"statistic must be one of {', '.join(STATISTICS)}; got {statistic!r}.")
     queries = sorted({*first, *second})
@@ -481,33 +447,7 @@ def estimate(
     seed: int = 0,
     level: float = 0.95,
 ) -> Interval:
-    """Return an agreement statistic of all tables (by query) with its bootstrap interval.
-
-    Parameters
-    ----------
-    tables : mapping of str to Agreement
-        The table per query.
-    statistic : {"overall", "without_ties", "kappa"}, default "overall"
-        The statistic; kappa is that of the symmetrized tables.
-    rounds : int, default 2000
-        Number of bootstrap samples.
-    seed : int, default 0
-        Seed of the bootstrap.
-    level : float, default 0.95
-        Confidence level.
-
-    Returns
-    -------
-    Interval
-        The statistic with its interval over queries.
-
-    Examples
-    --------
-    >>> from firstpage.labeling.statistics.agreement import Agreement, estimate
-    >>> table = Agreement([[45, 0, 5], [0, 0, 0], [5, 0, 45]])
-    >>> round(estimate({"q": table, "r": table}, "kappa").value, 3)
-    0.8
-    """
+    """Return an agreement statistic of all tables (by query) with its bootstrap interval."""
     counts = np.array([table.symmetrized().counts for table in tables.values()]).reshape(-1, 3, 3)
 
     def compute(weights: Floats) -> Floats:

@@ -48,25 +48,7 @@ class Ratings:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, groups: ArrayLike | None = None) -> Ratings:
-        """Return the ratings of a matrix.
-
-        Parameters
-        ----------
-        matrix : array of shape (n_units, n_assessors)
-            The ratings; NaN where an assessor did not judge.
-        groups : array of shape (n_units,), optional
-            The query of each unit; by default each unit is a query of its own.
-
-        Returns
-        -------
-        Ratings
-            The ratings.
-
-        Raises
-        ------
-        DataError
-            If the matrix is not two-dimensional or `groups` has another length.
-        """
+        """Return the ratings of a matrix."""
         table = np.asarray(matrix, np.float64)
         if table.ndim != 2:
             raise DataError(f"ratings must be units x assessors; got {table.ndim} dimensions.")
@@ -80,18 +62,7 @@ class Ratings:
 
     @classmethod
     def from_units(cls, units: Iterable[tuple[str, Iterable[float]]]) -> Ratings:
-        """Return the ratings of units.
-
-        Parameters
-        ----------
-        units : iterable of (str, iterable of float)
-            Per unit, its query and the values that the assessors gave.
-
-        Returns
-        -------
-        Ratings
-            The ratings.
-        """
+        """Return the ratings of units."""
         names: list[str] = []
         unit: list[int] = []
         value: list[float] = []
@@ -134,18 +105,7 @@ class Ratings:
         return int(self.groups.max()) + 1 if len(self.groups) else 0
 
     def sum_by_query(self, rows: Floats) -> Floats:
-        """Return the weighted sums of rows per unit, by query.
-
-        Parameters
-        ----------
-        rows : array of shape (n_units, ...)
-            The values per unit.
-
-        Returns
-        -------
-        array of shape (n_queries, ...)
-            The sums.
-        """
+        """Return the weighted sums of rows per unit, by query."""
         sums = np.zeros((self.queries, *rows.shape[1:]))
         np.add.at(sums, self.groups, rows)
         return self.weight * sums
@@ -291,20 +251,7 @@ def _one_minus_ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def relation_ratings(results: Results, tool: str) -> Ratings:
-    """Return final labels as ratings: a unit is a pair of documents that all assessors labeled.
-
-    Parameters
-    ----------
-    results : mapping of (query, assessor, tool) to labels
-        The final labels.
-    tool : str
-        The tool whose results are used.
-
-    Returns
-    -------
-    Ratings
-        The relations +1, 0, -1 of the pairs, in both orientations.
-    """
+    """Return final labels as ratings: a unit is a pair of documents that all assessors labeled."""
     by_query: dict[str, list[Labels]] = {}
     for (query, _, used), labels in results.items():
         if used == tool:

@@ -196,66 +196,25 @@ class Adaptive:
                 raise DataError(f"{name} must be less than 1; got {value!r}.")
 
     def questions(self, task: TopKTask) -> Questions:
-        """Yield comparisons until the budget is spent or the set is known; return the top k.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior, features and earlier answers.
-        """
+        """Yield comparisons until the budget is spent or the set is known; return the top k."""
         run = self.start(task)
         while run.question is not None:
             run.answer((yield run.question))
         return run.result
 
     def start(self, task: TopKTask) -> AdaptiveRun:
-        """Return a run whose `peek` updates one answer instead of replaying all of them.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior, features and earlier answers.
-
-        Returns
-        -------
-        AdaptiveRun
-            The run.
-        """
+        """Return a run whose `peek` updates one answer instead of replaying all of them."""
         return AdaptiveRun(self, task)
 
     def max_questions(self, n: int, k: int) -> int:
-        """Return the budget for the top k of n documents.
-
-        Parameters
-        ----------
-        n, k : int
-            Number of documents, and number of documents to find.
-
-        Returns
-        -------
-        int
-            The maximum number of questions.
-        """
+        """Return the budget for the top k of n documents."""
         if self.budget is not None:
             return self.budget
         k = min(k, n)
         return ceil(BUDGET_FACTOR * (n - 1 + (k - 1) * log2(max(n, 2)))) if n > 1 else 0
 
     def remaining(self, n: int, k: int, answered: int) -> tuple[int, int]:
-        """Return the least and greatest number of remaining questions.
-
-        Parameters
-        ----------
-        n, k : int
-            Number of documents, and number of documents to find.
-        answered : int
-            Number of questions answered so far.
-
-        Returns
-        -------
-        (int, int)
-            The lower and the upper bound.
-        """
+        """Return the least and greatest number of remaining questions."""
         high = max(self.max_questions(n, k) - answered, 0)
         return (min(1, high) if self.confidence is not None else high), high
 
@@ -328,13 +287,7 @@ class Refined:
         check_number(self, "extra", minimum=0, integer=True)
 
     def questions(self, task: TopKTask) -> Questions:
-        """Yield the questions of the base, then the extra ones; return the top k.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior, features and earlier answers.
-        """
+        """Yield the questions of the base, then the extra ones; return the top k."""
         answered: list[AnsweredQuestion] = []
         top_k = yield from record_answers(self.base.questions(task), answered)
         if not self.extra:

@@ -58,13 +58,7 @@ class FiveGrade:
         check_number(self, "levels", minimum=2, integer=True)
 
     def questions(self, task: TopKTask) -> Questions:
-        """Yield a `Grade` per document; return the top k.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior, features and earlier answers.
-        """
+        """Yield a `Grade` per document; return the top k."""
         grades = {
             q.document: -1 if a.skipped else a.outcome for q, a in task.past if isinstance(q, Grade)
         }
@@ -121,18 +115,7 @@ class EveryPair(Sorting):
     memory: Memory = "pairs"
 
     def start(self, task: TopKTask) -> EveryPairRun | GeneratorRun:
-        """Return a run in any order, where every pair is asked whatever the other answers are.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior, features and earlier answers.
-
-        Returns
-        -------
-        EveryPairRun or GeneratorRun
-            The run; pairs can be selected if `memory` is "pairs".
-        """
+        """Return a run in any order, where every pair is asked whatever the other answers are."""
         return EveryPairRun(self, task) if self.memory == "pairs" else GeneratorRun(self, task)
 
     def _algorithm(self, task: TopKTask) -> Comparisons[list[int]]:

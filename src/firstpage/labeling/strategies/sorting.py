@@ -156,13 +156,7 @@ class Sorting(ABC):
             raise DataError(f"memory must be none, pairs or closure; got {self.memory!r}.")
 
     def questions(self, task: TopKTask) -> Questions:
-        """Yield comparisons and receive answers; return the top k.
-
-        Parameters
-        ----------
-        task : TopKTask
-            Number of documents, k, seed, prior and earlier answers.
-        """
+        """Yield comparisons and receive answers; return the top k."""
         known = KnownOutcomes(task.n, self.memory, task.past)
         order = yield from ask_unknown(self._algorithm(task), known)
         order.sort(key=known.bad.__contains__)  # stable: bad documents last

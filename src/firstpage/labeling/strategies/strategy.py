@@ -177,22 +177,7 @@ class TopK:
 
     @classmethod
     def from_order(cls, order: Sequence[int], n: int, **attributes: object) -> TopK:
-        """Return the top k of n documents; `rest` follows from `order`.
-
-        Parameters
-        ----------
-        order : sequence of int
-            The top k, best first.
-        n : int
-            Number of documents.
-        **attributes
-            Other attributes of the result.
-
-        Returns
-        -------
-        TopK
-            The result.
-        """
+        """Return the top k of n documents; `rest` follows from `order`."""
         top = set(order)
         rest = tuple(d for d in range(n) if d not in top)
         return cls(tuple(order), rest, **attributes)  # type: ignore[arg-type]
@@ -202,16 +187,6 @@ class TopK:
 
         Documents that were called equal have the label of the best of them, also those outside
         of the top k. Bad and undecided documents have label 0.
-
-        Parameters
-        ----------
-        k : int
-            The label of the best document.
-
-        Returns
-        -------
-        list of int
-            The labels, by document index.
         """
         labels = [0] * (len(self.order) + len(self.rest))
         for rank, document in enumerate(self.order):

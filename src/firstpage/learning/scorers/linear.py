@@ -49,22 +49,7 @@ class Linear:
     linear: ClassVar[bool] = True
 
     def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundLinear:
-        """Set the scorer up on features.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the training documents, one row per document.
-        offsets : array of int, optional
-            Where queries begin and end; not used.
-        seed : int, default 0
-            Not used: nothing is random.
-
-        Returns
-        -------
-        BoundLinear
-            The scorer on these features, for a solver.
-        """
+        """Set the scorer up on features."""
         return BoundLinear(X)
 
 

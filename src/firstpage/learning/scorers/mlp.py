@@ -50,20 +50,5 @@ class MLP:
         object.__setattr__(self, "device", str(self.device))
 
     def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundNetwork:
-        """Set the scorer up on features.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the training documents, one row per document.
-        offsets : array of int, optional
-            Where queries begin and end; not used.
-        seed : int, default 0
-            Not used: there is no dropout.
-
-        Returns
-        -------
-        BoundNetwork
-            The scorer on these features, for a solver.
-        """
+        """Set the scorer up on features."""
         return Network((int(self.hidden),), device=self.device).bind(X, offsets, seed)

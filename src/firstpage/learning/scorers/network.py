@@ -138,22 +138,7 @@ class Network:
         return Architecture(inputs, self.layers, self.activation, self.norm is not None, attention)
 
     def bind(self, X: Features, offsets: Ints | None = None, seed: int = 0) -> BoundNetwork:
-        """Set the scorer up on features.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the training documents, one row per document.
-        offsets : array of int, optional
-            Where queries begin and end, for attention; None: all documents belong to one query.
-        seed : int, default 0
-            The seed of the dropout.
-
-        Returns
-        -------
-        BoundNetwork
-            The scorer on these features, for a solver.
-        """
+        """Set the scorer up on features."""
         return BoundNetwork(self, X, offsets, seed)
 
 

@@ -190,23 +190,7 @@ class Scoring(Protocol):
     def predict(
         self, X: Features, threads: int | None = None, offsets: Ints | None = None
     ) -> Floats:
-        """Return one score per document.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features, one row per document.
-        threads : int, optional
-            The number of threads at most; None: all cores.
-        offsets : array of int, optional
-            Where queries begin and end, for scorings `by_query`; None: all documents belong to one
-            query.
-
-        Returns
-        -------
-        array of float
-            One score per row.
-        """
+        """Return one score per document."""
         ...
 
     def explain(self) -> Importances:

@@ -130,93 +130,21 @@ class Trees:
         threads: int,
         categorical: Sequence[int] = (),
     ) -> tuple[Untyped, int]:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the training documents.
-        derivatives : callable
-            Maps the scores of the training documents to the gradient and the curvature of the loss.
-        valid : array or sparse array, optional
-            The features of the validation documents.
-        progress : callable
-            Called with the number of trees, the booster and the scores of the validation documents
-            after every tree; it returns whether to stop.
-        seed : int
-            The seed of the library.
-        threads : int
-            The number of threads.
-        categorical : sequence of int
-            The columns that hold categories.
-
-        Returns
-        -------
-        booster : object
-            The booster of the library.
-        count : int
-            The number of trees.
-
-        Raises
-        ------
-        DataError
-            If the library refuses the data or a parameter.
-        MissingDependency
-            If the library is not installed.
-        """
+        """Grow the trees."""
         library = LIBRARIES[self.library]
         with library_errors(self.library):
             return library.grow(self, X, derivatives, valid, progress, seed, threads, categorical)
 
     def parameters(self, seed: int, threads: int) -> dict[str, Untyped]:
-        """Return the parameters by the names of the library.
-
-        Parameters
-        ----------
-        seed : int
-            The seed of the library.
-        threads : int
-            The number of threads.
-
-        Returns
-        -------
-        dict
-            The parameters; those of `options` take precedence.
-        """
+        """Return the parameters by the names of the library."""
         return LIBRARIES[self.library].params(self, seed, threads)
 
     def splits(self, booster: Untyped) -> bool:
-        """Return whether any tree has more than one leaf.
-
-        Parameters
-        ----------
-        booster : object
-            A booster of the library.
-
-        Returns
-        -------
-        bool
-            Whether there is a split.
-        """
+        """Return whether any tree has more than one leaf."""
         return LIBRARIES[self.library].splits(booster)
 
     def scoring(self, booster: Untyped, count: int, n_features: int) -> TreesScoring:
-        """Return trees as a fitted model.
-
-        Parameters
-        ----------
-        booster : object
-            A booster of the library.
-        count : int
-            The number of trees to take, from the first on.
-        n_features : int
-            The number of features of the training documents.
-
-        Returns
-        -------
-        TreesScoring
-            The model.
-        """
+        """Return trees as a fitted model."""
         text = LIBRARIES[self.library].text(booster, count)
         return TreesScoring(self.library, text, n_features)
 

@@ -134,25 +134,7 @@ class Solver(Protocol[O_contra]):
         progress: ProgressCallback = never_stop,
         resume: Resume = FRESH_START,
     ) -> SolverResult:
-        """Minimize the objective from the parameters `start`.
-
-        Parameters
-        ----------
-        objective : Objective
-            The function to minimize.
-        start : array of float
-            The initial parameters.
-        progress : callable, optional
-            Called with the iteration (for stochastic solvers: the epoch), the value and the
-            parameters after every iteration; it returns whether to stop.
-        resume : Resume, optional
-            What to resume from, and where to report the state for checkpoints.
-
-        Returns
-        -------
-        SolverResult
-            The parameters, why the solver stopped, and the optimality gap if the solver bounds it.
-        """
+        """Minimize the objective from the parameters `start`."""
         ...
 
 

@@ -75,21 +75,7 @@ def staged(
     setting: Setting,
     project: Project | None = None,
 ) -> Iterator[StagedImport]:
-    """Write an import to a staging project; what is not published at the end is deleted.
-
-    Parameters
-    ----------
-    store : Store
-        The database.
-    bundle : Bundle or None
-        The content of the files; None imports nothing.
-    tools : sequence of str
-        The tools with which the texts will be judged.
-    setting : Setting
-        The setting with which they will be judged.
-    project : Project, optional
-        The target; None if it does not exist yet.
-    """
+    """Write an import to a staging project; what is not published at the end is deleted."""
     if bundle is None:
         yield StagedImport(None, ImportCounts(), ProjectSnapshot(), GradeChanges())
         return

@@ -136,60 +136,19 @@ class Stumps:
         _check_signs(self.signs)
 
     def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> WeakRankerPool:
-        """Learn the thresholds from documents, and set the stumps up on these.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the documents.
-        weights : array of float
-            One weight per document.
-        threads : int, optional
-            The number of threads; None: all cores.
-
-        Returns
-        -------
-        WeakRankerPool
-            The stumps on these documents.
-        """
+        """Learn the thresholds from documents, and set the stumps up on these."""
         thresholds = thresholds_of(X, weights, int(self.bins))
         return StumpPool(thresholds, _sign_factors(self.signs), X, threads)
 
     # --- over shards: a sample of each, what is learned from all samples, and pools from that
 
     def sample(self, X: Matrix, first: int, count: int) -> Matrix:
-        """Return the rows of a shard from which thresholds are learned.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the documents of the shard.
-        first : int
-            The number of its first document among those of all shards.
-        count : int
-            The number of documents of all shards.
-
-        Returns
-        -------
-        array or sparse array
-            Every n-th row, counted over all shards.
-        """
+        """Return the rows of a shard from which thresholds are learned."""
         step = sampling_stride(count)
         return X[-first % step :: step]
 
     def learn(self, samples: list[Matrix]) -> list[Floats]:
-        """Learn the thresholds from the samples of all shards.
-
-        Parameters
-        ----------
-        samples : list of array or sparse array
-            What `sample` returned for each shard.
-
-        Returns
-        -------
-        list of array
-            The ascending thresholds of every feature.
-        """
+        """Learn the thresholds from the samples of all shards."""
         rows = concat_features(samples)
         return thresholds_of(rows, np.ones(rows.shape[0]), int(self.bins))
 
@@ -200,24 +159,7 @@ class Stumps:
         threads: int | None,
         allocate: Allocator = np.empty,
     ) -> WeakRankerPool:
-        """Set stumps of learned thresholds up on documents.
-
-        Parameters
-        ----------
-        thresholds : list of array
-            What `learn` returned.
-        X : array or sparse array
-            The features of the documents.
-        threads : int or None
-            The number of threads; None: all cores.
-        allocate : callable, optional
-            Creates an array of a shape and a type, for the bins.
-
-        Returns
-        -------
-        WeakRankerPool
-            The stumps on these documents.
-        """
+        """Set stumps of learned thresholds up on documents."""
         return StumpPool(thresholds, _sign_factors(self.signs), X, threads, allocate)
 
 
@@ -256,58 +198,17 @@ class Features:
         _check_signs(self.signs)
 
     def pool(self, X: Matrix, weights: Floats, threads: int | None = 1) -> WeakRankerPool:
-        """Learn the ranges of the features from documents, and set the features up on these.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the documents.
-        weights : array of float
-            One weight per document; those of weight 0 are ignored.
-        threads : int, optional
-            Not used: the work is too small to be shared.
-
-        Returns
-        -------
-        WeakRankerPool
-            The features on these documents.
-        """
+        """Learn the ranges of the features from documents, and set the features up on these."""
         positive = weights > 0
         ranges = feature_ranges(X if positive.all() else X[positive])
         return FeaturePool(ranges, _sign_factors(self.signs), X)
 
     def sample(self, X: Matrix, first: int, count: int) -> FeatureRange | None:
-        """Return the ranges of the features of a shard.
-
-        Parameters
-        ----------
-        X : array or sparse array
-            The features of the documents of the shard.
-        first : int
-            Not used.
-        count : int
-            Not used.
-
-        Returns
-        -------
-        tuple of array, or None
-            The least and the greatest value of every feature; None if there are no rows.
-        """
+        """Return the ranges of the features of a shard."""
         return feature_ranges(X) if X.shape[0] else None
 
     def learn(self, samples: list[FeatureRange | None]) -> FeatureRange:
-        """Combine the ranges of all shards.
-
-        Parameters
-        ----------
-        samples : list of tuple of array, or None
-            What `sample` returned for each shard.
-
-        Returns
-        -------
-        tuple of array
-            The least and the greatest value of every feature.
-        """
+        """Combine the ranges of all shards."""
         ranges = [sample for sample in samples if sample is not None]
         low = np.minimum.reduce([low for low, _ in ranges])
         return low, np.maximum.reduce([high for _, high in ranges])
@@ -319,24 +220,7 @@ class Features:
         threads: int | None,
         allocate: Allocator = np.empty,
     ) -> WeakRankerPool:
-        """Set features of learned ranges up on documents.
-
-        Parameters
-        ----------
-        ranges : tuple of array
-            What `learn` returned.
-        X : array or sparse array
-            The features of the documents.
-        threads : int or None
-            Not used.
-        allocate : callable, optional
-            Creates an array of a shape and a type, for a copy of the features.
-
-        Returns
-        -------
-        WeakRankerPool
-            The features on these documents.
-        """
+        """Set features of learned ranges up on documents."""
         return FeaturePool(ranges, _sign_factors(self.signs), X, allocate)
 
 

@@ -76,11 +76,6 @@ class NSlack:
         """Minimize the objective from `start`; see `Solver.minimize`.
 
         The objective has blocks of one query.  `resume` is not used: the solver cannot be resumed.
-
-        Raises
-        ------
-        DataError
-            If the objective has no penalty.
         """
         check_penalty(objective)
         queries = len(objective.bounds)

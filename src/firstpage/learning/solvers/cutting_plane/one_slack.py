@@ -213,11 +213,6 @@ class CuttingPlane:
 
         It resumes from the state of a checkpoint, or from the planes and the best point of a fit
         with another penalty (`Resume.warm_start`).
-
-        Raises
-        ------
-        DataError
-            If the objective has no penalty.
         """
         check_penalty(objective)
         space = objective.score_space()
