@@ -162,7 +162,7 @@ def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
 
 
 BLUE = {"sku 2", "sku 5", "sku 8"}
-NO_DECISION = "In 3 of 3 queries, the tie at rank k is above no other document"
+NO_DECISION = "In 3 of 3 queries, the last tie is above no other document"
 
 
 @pytest.mark.slow

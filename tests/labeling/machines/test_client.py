@@ -59,7 +59,7 @@ def test_the_timeout_bounds_the_whole_reply(stub: Stub, dripping: str) -> None:
         failure = Raw(body, pause=0.02)
     assert len(body) * 0.02 > 1
     text = problem(stub, failure, timeout=0.5)
-    assert "sent no complete reply within 0.5 s (after 1 attempts)" in text
+    assert "sent no complete reply within 0.5 s (after 1 attempt)" in text
     assert stub.completed == 0
 
 

@@ -16,11 +16,12 @@ from tests.labeling.strategies.test_strategies import MEMORIES, SORTING
 
 
 def level_labels(merit: list[int], k: int) -> list[int]:
-    """Return k minus the number of better documents; 0 for a tie across rank k above nothing."""
+    """Return k minus the number of better documents; 0 for a tie above nothing across rank k, or
+    of all documents."""
     above = [sum(other > m for other in merit) for m in merit]
     labels = [max(k - count, 0) for count in above]
     lowest = [m == min(merit) for m in merit]
-    if len(merit) > k:
+    if len(merit) > k or all(lowest):
         labels = [0 if low else label for low, label in zip(lowest, labels, strict=True)]
     return labels
 
@@ -49,9 +50,10 @@ def test_labels_are_those_of_the_levels(name: str, merit: list[int], k: int, see
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_equal_documents_are_not_labeled_by_the_order_in_which_they_came(name: str) -> None:
     """An assessor who calls everything equal distinguishes nothing, also with a prior."""
-    task = TopKTask(8, 3, 0, tuple(float(-d) for d in range(8)))
-    top_k, _ = play(strategy(name), task, lambda question: Answer(0))
-    assert top_k.labels(3) == [0] * 8
+    for k in (3, 8, 10):
+        task = TopKTask(8, k, 0, tuple(float(-d) for d in range(8)))
+        top_k, _ = play(strategy(name), task, lambda question: Answer(0))
+        assert top_k.labels(k) == [0] * 8
 
 
 def answers(*rows: tuple[int, int, int]) -> dict[tuple[int, int], int]:

@@ -215,7 +215,8 @@ def post_chat(
             limiter.sleep(wait)
     if max_attempts < 1:
         raise DataError(f"max_attempts must be at least 1; got {max_attempts}.")
-    raise DataError(mask(f"{url} {problem} (after {max_attempts} attempts)."))
+    attempts = f"{max_attempts} attempt{'s' * (max_attempts > 1)}"
+    raise DataError(mask(f"{url} {problem} (after {attempts})."))
 
 
 def _explanation(response: HttpReply, mask: KeyMask) -> str:

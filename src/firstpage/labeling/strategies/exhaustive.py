@@ -81,7 +81,7 @@ def _top_k_of_grades(documents: list[int], task: TopKTask, grades: dict[int, int
         if grades[document] in levels:
             levels[grades[document]].append(document)
     last = levels.get(grades[order[-1]], [])
-    crosses = not set(last).issubset(order)
+    crosses = not set(last).issubset(order) or 1 < len(last) == task.n
     lowest = not any(0 <= grade < grades[order[-1]] for grade in grades.values())
     return TopK.from_order(
         order,

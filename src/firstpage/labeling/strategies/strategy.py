@@ -150,8 +150,8 @@ class TopK:
         Groups of documents that were called equal, best first; the order within a group is
         arbitrary. The last group may cross rank k: it then ends with documents of `rest`.
     undecided : frozenset of int
-        The documents of a tie across rank k that are not known to be better than any other
-        document.
+        The documents of a tie across rank k, or of all documents, that are not known to be better
+        than any other document.
     confidence : tuple of float or None
         Per rank of `order`, the probability that its document has this rank.
     set_confidence : float or None

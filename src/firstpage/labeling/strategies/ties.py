@@ -46,7 +46,8 @@ def top_k_of(
             outside.sort(key=lambda d: -len(_reachable(d, better)))  # a worse one would exclude it
             for other in outside:
                 levels[-1].take(other)
-        if not (bad or top.issuperset(last) or levels[-1].is_above_any()):
+        all_equal = 1 < len(last) == n
+        if all_equal or not (bad or top.issuperset(last) or levels[-1].is_above_any()):
             undecided = frozenset(last)
     tied = tuple(tuple(level.members) for level in levels if len(level.members) > 1)
     return TopK.from_order(order, n, bad=bad, tied=tied, undecided=undecided)

@@ -118,7 +118,7 @@ def _tie_notes(truths: Sequence[QueryTruth]) -> Iterator[str]:
     if undecided:
         nothing = sum(not any(truth.labels.values()) for truth in undecided)
         yield (
-            f"In {len(undecided)} of {len(truths)} queries, the tie at rank k is above no other "
+            f"In {len(undecided)} of {len(truths)} queries, the last tie is above no other "
             f"document; its {sum(len(t.undecided) for t in undecided)} documents have label 0"
             + (f", as do all documents of {nothing} of these queries." if nothing else ".")
         )

@@ -232,6 +232,7 @@ def _login_path(request: Request) -> str:
 
 
 def sentence(error: object) -> str:
-    """Return an error as a sentence for a page."""
+    """Return an error as a sentence for a page; the name of a file in front is not capitalized."""
     text = plain_text(error)
-    return text[:1].upper() + text[1:]
+    is_word = text.partition(" ")[0].rstrip(",:;.").replace("-", "").isalpha()
+    return text[:1].upper() + text[1:] if is_word else text
