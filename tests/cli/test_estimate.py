@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from tests.evaluation.comparison.test_estimates import HUMAN, MACHINE, SYSTEMS
+from tests.evaluation.planning.test_estimates import HUMAN, MACHINE, SYSTEMS
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_an_empty_folder_is_reported_before_it_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Perhaps the disk of the database is not mounted."""
-    monkeypatch.setattr("firstpage.labeling.app.server.serve", lambda *_, **__: None)
+    monkeypatch.setattr("firstpage.labeling.app.serve", lambda *_, **__: None)
     done = CliRunner().invoke(app, ["label", "serve", str(tmp_path)])
     assert "has no labeling project; an empty application is created" in done.stderr
 

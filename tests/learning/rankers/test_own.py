@@ -434,7 +434,9 @@ def test_a_weight_taken_as_constant_needs_a_loss_that_is_not_smooth() -> None:
     class Declared(ConstantWeight):
         traits = fp.extend.Traits(convex=False, smooth=False)
 
-    with pytest.raises(fp.DataError, match=r"declare traits = fp\.Traits\(.*smooth=False\)"):
+    with pytest.raises(
+        fp.DataError, match=r"declare traits = fp\.extend\.Traits\(.*smooth=False\)"
+    ):
         ConstantWeight().target(DATA.truth).check_derivatives()
     with pytest.warns(fp.FirstpageWarning, match="is not that of its value") as raised:
         Declared().target(DATA.truth).check_derivatives()

@@ -155,6 +155,6 @@ def test_without_pytorch_one_line_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (
-        "firstpage.learning.torch needs the package 'torch', which is not installed. "
+        "fp.torch needs the package 'torch', which is not installed. "
         "Install it with: pip install 'firstpage[torch]'"
     )
