@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from firstpage.labeling.app.admission import ANONYMOUS_BODY, FORM_HEAD
 from firstpage.labeling.app.app import API
 from firstpage.labeling.app.security import COOKIE, GUEST
 from firstpage.labeling.app.store import logins
-from tests.labeling.app.site import HOST, Site
+from tests.labeling.app.site import HOST, PASSWORD, Site, body
 
 PIECE = b"x" * 10_000
 PIECES = 200  # of a body: 2 MB
@@ -205,3 +206,18 @@ def test_a_form_with_its_token_is_read(site: Site) -> None:
     sender.pieces[-1] += b"\r\n--b--\r\n"
     assert sender.send_to(site, "POST", "/p/books/import", headers) == 400  # not JSON
     assert not sender.pieces
+
+
+def test_a_repeated_key_is_refused(site: Site) -> None:
+    """JSON's parser takes the last one, which a person who reads the log may not expect."""
+    site.project()
+    ada, task = site.client("ada"), site.task("books", "ada")
+    state = ada.state(task)
+    kind = {"content-type": "application/json"}
+    answer = json.dumps(body(state, 1))[:-1] + ', "outcome": -1}'
+    reply = ada.post(f"{API}/tasks/{task}/answers", content=answer, headers=kind)
+    assert (reply.status_code, "'outcome' occurs twice" in reply.text) == (422, True)
+    assert ada.state(task)["seq"] == state["seq"]
+    login = '{"login": "eve", "password": "' + PASSWORD + '", "login": "ada"}'
+    reply = site.client().post(f"{API}/login", content=login, headers=kind)
+    assert (reply.status_code, "'login' occurs twice" in reply.text) == (422, True)

@@ -7,6 +7,7 @@ the headers alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import Message, Receive
 
 from firstpage.core.http import FORGED
+from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.labeling.app.security import (
     csrf_form,
     csrf_header,
@@ -37,6 +39,21 @@ ANONYMOUS_BODY = 1 << 16  # maximum bytes of a body without a login
 FORM_HEAD = 1 << 16  # first bytes of a form, which must contain its CSRF token
 
 
+def parse_json(content: bytes) -> Any:
+    """Return a body of JSON; refuse a repeated key, of which only the last value would count."""
+    try:
+        return json.loads(content, object_pairs_hook=unique_keys)
+    except RepeatedKey as error:
+        raise HTTPException(422, str(error)) from error
+
+
+class UniqueKeysRequest(Request):
+    """A request whose JSON body has no repeated keys."""
+
+    async def json(self) -> Any:
+        return parse_json(await self.body())
+
+
 class AdmissionRoute(APIRoute):
     """A route that does not read the body of a request it refuses, and limits anonymous ones."""
 
@@ -52,7 +69,7 @@ class AdmissionRoute(APIRoute):
             receive = request.receive if require_login in calls else _limited(request.receive)
             if csrf_form in calls:
                 receive = await _with_token(receive, expected_csrf(head, login))
-            admitted = Request(request.scope, receive)
+            admitted = UniqueKeysRequest(request.scope, receive)
             try:
                 return await inner(admitted)
             except (OSError, StarletteHTTPException) as error:  # FastAPI replaces errors of parsing

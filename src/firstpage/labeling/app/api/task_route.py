@@ -18,7 +18,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
-from firstpage.labeling.app.admission import ANONYMOUS_BODY, AdmissionRoute, Handler
+from firstpage.labeling.app.admission import ANONYMOUS_BODY, AdmissionRoute, Handler, parse_json
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.security import csrf_header, current_login, require_login, store_of
 
@@ -45,6 +45,7 @@ class TaskRoute(AdmissionRoute):
                     TASK.validate_strings, request.path_params["task"], "path", "task"
                 )
                 body = _validated(hints["body"].model_validate_json, content, "body")
+                parse_json(content)  # refuses repeated keys, which the validation accepts
                 state = self.endpoint(request=request, task=task, body=body, login=login)
             return Response(reply.dump_json(state), media_type="application/json")
 
