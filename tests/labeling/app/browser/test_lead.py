@@ -272,7 +272,7 @@ def _present(live: Live) -> list[int]:
 def test_a_long_upload_is_sent_once(live: Live, tmp_path: Path) -> None:
     """A browser may upload for minutes, and a second click then would import the files twice."""
     live.project(assessors=())
-    page = live.open("/p/books/data", login="lena")
+    page = live.open("/p/books/setup/data", login="lena")
     page.clock.install()
     rows = tmp_path / "documents.jsonl"
     rows.write_text('{"query": "q1", "document": "d1", "text": "one"}\n')
