@@ -18,7 +18,7 @@ judgments and runs in memory, data frames   runs.py, frames.py
 a file format, and how it is recognized     formats/, formats/registry.py
 LETOR text                                  formats/letor.py, formats/letor_reader.py
 tables: CSV, Parquet, Arrow, npz            formats/tables.py
-joins by document, and their notes          joins.py, columns.py, concat.py
+joins by document, and their notes          joins.py, columns.py, concat.py, intersection.py
 columns of categories                       categories.py
 scaling and imputation of features          transforms.py
 folds                                       folds.py
