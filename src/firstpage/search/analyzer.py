@@ -33,7 +33,7 @@ INVISIBLE = "\u00ad\u200c\u200d\u2060\ufeff"  # soft hyphens, joiners
 INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE}]")
 LAST_MARK = 0x1FFFF  # no combining character of a script follows
 POSSESSIVE = re.compile(r"(?<=\w)'[sS]\b")
-MAX_TOKEN = 100  # characters; longer tokens are cut, as they are no words
+MAX_TOKEN = 100  # characters; longer tokens are cut, as they are not words
 
 STOP = ""  # stands for a stop word in a sequence of terms
 

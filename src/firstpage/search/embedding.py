@@ -139,7 +139,7 @@ class Embedding:
             # unlike a matrix product, this does not depend on the number of candidates
             similarity = np.einsum("ij,j->i", self._vectors.vectors[numbers].astype(float), query)
             cosine[present] = similarity[starts]
-            similarity[starts[counts > 1]] = -np.inf  # the whole document is no passage
+            similarity[starts[counts > 1]] = -np.inf  # the whole document is not a passage
             best[present] = np.maximum.reduceat(similarity, starts)
         yield from zip(NAMES, (cosine, best), strict=True)
 

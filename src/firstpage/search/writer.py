@@ -27,7 +27,7 @@ from firstpage.data.io import write_bytes
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers, tokenize
 from firstpage.search.documents import SourceDocument
-from firstpage.search.engine import Engine
+from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import ForwardIndex
 from firstpage.search.latent import LatentSpace
 from firstpage.search.manifest import (
@@ -108,7 +108,7 @@ class IndexWriter:
                 storage.link_folder(folder / manifest["engine"], self._engine_folder)
             else:
                 self._engine_folder.mkdir()
-            self._engine = Engine(self._engine_folder, n_fields, create=True)
+            self._engine = SearchEngine(self._engine_folder, n_fields, create=True)
             opened.callback(self._engine.close)
             self._opened = opened.pop_all()
 

@@ -19,7 +19,7 @@ from firstpage.serving.markup import Child, Html, join, tag
 from firstpage.serving.page_frame import document, facts, search_box, sentence
 from firstpage.serving.searching import (
     DEPTH,
-    ShownDocument,
+    ResultDocument,
     check_encodable,
     explain_positions,
     rank_text,
@@ -142,7 +142,7 @@ class ComparedDocument:
 
     Attributes
     ----------
-    document : ShownDocument
+    document : ResultDocument
         The document.
     rank, other_rank : int
         Its rank on this side, and by the other ranking; the first is 1.
@@ -152,7 +152,7 @@ class ComparedDocument:
         The largest contributions to the model's score.
     """
 
-    document: ShownDocument
+    document: ResultDocument
     rank: int
     other_rank: int
     score: float
@@ -160,7 +160,7 @@ class ComparedDocument:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RankingComparison:
     """Both rankings of a query.
 
     Attributes
@@ -194,7 +194,7 @@ class Comparison:
         return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def compare(model: ServedModel, query: PageQuery) -> Comparison:
+def compare(model: ServedModel, query: PageQuery) -> RankingComparison:
     """Return the first documents of both rankings of a query."""
     ranking, texts = rank_text(model, query.text), texts_of(model)
     by_model, by_first_stage = ranking.order, np.arange(len(ranking.rows))
@@ -227,7 +227,7 @@ def compare(model: ServedModel, query: PageQuery) -> Comparison:
         )
         for p in first.tolist()
     )
-    return Comparison(len(ranking.rows), model_side, first_side, explained)
+    return RankingComparison(len(ranking.rows), model_side, first_side, explained)
 
 
 class SearchPage:
@@ -266,7 +266,7 @@ class SearchPage:
         comparison = compare(self.model, self.query)
         return self.html(comparison), comparison.candidates
 
-    def html(self, comparison: Comparison | None) -> str:
+    def html(self, comparison: RankingComparison | None) -> str:
         """Return the page; without a comparison, the search box only."""
         texts = texts_of(self.model)
         title = f"{self.query.text[:60]} - Firstpage" if self.query.text else "Firstpage"
@@ -336,7 +336,7 @@ class SearchPage:
     def _heading(self) -> Html:
         return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
 
-    def _compared(self, comparison: Comparison) -> list[Child]:
+    def _compared(self, comparison: RankingComparison) -> list[Child]:
         shown, note = len(comparison.model), NOTES.get(self.query.note) if self.visitor else None
         ids = {d.document.id for d in comparison.first_stage}
         new = sum(d.document.id not in ids for d in comparison.model)
@@ -363,7 +363,7 @@ class SearchPage:
         """Whether the page shows which side is the model's."""
         return self.visitor is None or self.query.names
 
-    def _columns(self, comparison: Comparison) -> list[Child]:
+    def _columns(self, comparison: RankingComparison) -> list[Child]:
         ranker, scoring = self.model.model.ranker, texts_of(self.model).scoring
         headings = {MODEL: f"Model: {ranker}", FIRST_STAGE: f"First stage: {scoring}"}
         documents = {MODEL: comparison.model, FIRST_STAGE: comparison.first_stage}
@@ -387,7 +387,7 @@ class SearchPage:
             ),
         ]
 
-    def _questions(self, comparison: Comparison) -> Html | None:
+    def _questions(self, comparison: RankingComparison) -> Html | None:
         """Return the forms that ask for feedback."""
         visitor, query = self.visitor, self.query
         if visitor is None:
@@ -546,7 +546,7 @@ def _reason(part: ScoreTerm, largest: float) -> Html:
     )
 
 
-def _fields(document: ShownDocument) -> Html:
+def _fields(document: ResultDocument) -> Html:
     """Return the fields of a document as they were indexed; long ones are cut and marked."""
     rows: list[Child] = []
     for name, value in list(document.source.items())[:MAX_FIELDS]:

@@ -54,7 +54,7 @@ def test_beyond_the_first_lines(tmp_path: Path) -> None:
         "q1 7 0 0\nq1 8 0 0\n",
         "1 0 a 0\n",
     ],
-    ids=["MED.REL", "a document 0", "only 0", "ids that are no numbers", "a grade 0"],
+    ids=["MED.REL", "a document 0", "only 0", "ids that are not numbers", "a grade 0"],
 )
 def test_trec_files_are_read_without_a_note(text: str, tmp_path: Path) -> None:
     (tmp_path / "q.rel").write_text(text)

@@ -20,7 +20,7 @@ from firstpage.evaluation.planning import BoundedSample
 from firstpage.labeling.machines.biases import (
     Lengths,
     Orders,
-    PositionTest,
+    PositionBiasTest,
     clustered_mean,
     length_bias,
     position_test,
@@ -96,7 +96,7 @@ class MachineCalibration:
         Agreement where people prefer the left document, and where they prefer the right one.
     grades : tuple of GradeRow
         The machine's grades by the people's grade; empty for pairs.
-    position : PositionTest or None
+    position : PositionBiasTest or None
         Test of a preference for the document that is shown first; None without both orders.
     length : Interval
         Preference for longer documents beyond that of people; 0 is none.
@@ -134,7 +134,7 @@ class MachineCalibration:
     worth: Interval
     positions: Mapping[str, Interval]
     grades: tuple[GradeRow, ...]
-    position: PositionTest | None
+    position: PositionBiasTest | None
     length: Interval
     repeats: SelfConsistency
     queries: tuple[QueryTrust, ...]
@@ -600,7 +600,7 @@ def _worth(w: Floats, sums: Mapping[str, Floats]) -> Floats:
         person = (1 + np.sqrt(2 * two - 1)) / 2
         machine = (mixed - (1 - person)) / (2 * person - 1)
         worth = np.asarray(_information(np.clip(machine, 0.5, 1)) / _information(person))
-    return np.where(np.isfinite(worth), worth, np.nan)  # people who guess are no unit
+    return np.where(np.isfinite(worth), worth, np.nan)  # guessing is not a unit
 
 
 def _information(accuracy: Floats) -> Floats:
