@@ -99,6 +99,8 @@ class TextFeatures:
         own = [own] if isinstance(own, str) else own
         self._own_texts = tuple(own)
         self._embedding: Embedding | None = None
+        self.names: tuple[str, ...] = ()
+        self._basis: object = None
         self._follow_index()
         self._scoring = scoring or index.scoring
         words = list(features)
@@ -131,6 +133,7 @@ class TextFeatures:
             family: names for family, names in families.items() if chosen & set(names)
         }
         self.names = (*(name for name in every if name in chosen), *self._own)
+        self._basis = _basis(index, self.names)
         self._chosen = chosen
         if embed is not None and not isinstance(embed, Embedding):
             embed = Embedding(index, embed, progress=progress)
@@ -139,12 +142,10 @@ class TextFeatures:
     def _follow_index(self) -> None:
         """Compute what depends on all documents, anew if the index has changed."""
         if getattr(self, "_forward", None) is not self.index.forward:
-            fingerprint = self.index.fingerprint
-            if getattr(self, "_fingerprint", fingerprint) != fingerprint:
+            if self._basis not in (None, _basis(self.index, self.names)):
                 raise DataError(
                     f"{self.index.path}: the latent space has changed; create the features again."
                 )
-            self._fingerprint = fingerprint
             self._values = _Values(self.index)
             self._idf = self.index.forward.idf()[-1]
             self._forward = self.index.forward
@@ -396,10 +397,17 @@ class TextFeatures:
                 f"{source}: was trained with text fields or analyzers other than those of "
                 f"{index.path}; use its index, or train again."
             )
-        if recipe["fingerprint"] != index.fingerprint:
+        latent = _uses_latent(recipe["features"])
+        if recipe["schema"] != index.schema.to_dict():
+            differing = "other numeric fields"
+        elif latent and recipe["fingerprint"] != index.fingerprint:
+            differing = "another latent space"
+        else:
+            differing = ""
+        if differing:
             raise DataError(
-                f"{source}: was trained with another latent space, or other numeric fields, than "
-                f"{index.path} has; use its index, or compute the features and train again."
+                f"{source}: was trained with {differing} than {index.path} has; use its index, or "
+                "compute the features and train again."
             )
         drift = _drift(index, recipe)
         if drift > MAX_DRIFT:
@@ -408,15 +416,22 @@ class TextFeatures:
                 f"{np.exp(drift):.2f} on average since training; consider training again."
             )
         changes = index.latent_changes
-        if is_outdated(changes, index.forward.n_documents) and any(
-            name.startswith("latent.") for name in recipe["features"]
-        ):
+        if latent and is_outdated(changes, index.forward.n_documents):
             warn(latent_note(index.path, changes))
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]
         embed = stored and Embedding(index, stored["path"], stored["digest"], source)
         return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]), embed)
+
+
+def _uses_latent(names: Iterable[str]) -> bool:
+    return any(name.startswith("latent.") for name in names)
+
+
+def _basis(index: Index, names: Iterable[str]) -> object:
+    """Return what features depend on besides documents: fields and, if used, the latent space."""
+    return index.fingerprint if _uses_latent(names) else index.schema.to_dict()
 
 
 def _drift(index: Index, recipe: Mapping[str, Any]) -> float:
