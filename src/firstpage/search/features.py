@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,6 @@ from firstpage.core import (
     Floats,
     Ints,
     Progress,
-    imported,
     warn,
 )
 from firstpage.data import Dataset, Qrels, Run
@@ -26,10 +25,8 @@ from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.index import Index
 from firstpage.search.manifest import is_outdated, latent_note
+from firstpage.search.own_features import OwnFeature, own_feature, own_name, own_values
 from firstpage.search.retrieval import BM25, first_stage_scores
-
-OwnFeature = Callable[[str, Sequence[Mapping[str, Any]]], Any]
-"""A feature of one's own: from a query's text and its candidates to one number per candidate."""
 
 SHORT = (
     "*.bm25", "document.lm_dirichlet", "*.coverage", "document.idf_coverage", "document.near",
@@ -123,7 +120,7 @@ class TextFeatures:
             chosen |= set(EMBEDDING_NAMES)
         self._own: dict[str, OwnFeature] = {}
         for text in own:
-            name, function = _own_feature(text)
+            name, function = own_feature(text)
             if name in every or name in self._own:
                 raise DataError(f"a feature is named {name!r} already; name yours differently.")
             self._own[name] = function
@@ -232,7 +229,7 @@ class TextFeatures:
         if self._own:
             documents = self.index.engine.sources(rows.tolist())
             for name, function in self._own.items():
-                out[:, column] = _own_values(name, function, query.text, documents)
+                out[:, column] = own_values(name, function, query.text, documents)
                 column += 1
         return out
 
@@ -541,40 +538,3 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
         f"label 0{note}."
     )
     return labels
-
-
-def _own_feature(text: str) -> tuple[str, OwnFeature]:
-    """Return the name and the function of `name=module:function`."""
-    return own_name(text), imported(text.rpartition("=")[2], "function")
-
-
-def own_name(text: str) -> str:
-    """Return the name of the feature `name=module:function` or `module:function`."""
-    name, _, place = text.rpartition("=")
-    return name or place.rpartition(":")[2]
-
-
-def _own_values(
-    name: str, function: OwnFeature, text: str, documents: Sequence[Mapping[str, Any]]
-) -> Floats:
-    try:
-        values = np.asarray(function(text, documents), float)
-    except Exception as error:
-        raise DataError(
-            f"feature {name!r} failed for query {text!r} ({_first_line(error)})."
-        ) from error
-    problem = ""
-    if values.shape != (len(documents),):
-        problem = f"an array of shape {values.shape} for {len(documents)} documents"
-    elif not np.isfinite(values).all():
-        problem = f"{values[~np.isfinite(values)][0]}"
-    if problem:
-        raise DataError(
-            f"feature {name!r} must return one finite number per document; for query {text!r} it "
-            f"returned {problem}."
-        )
-    return values
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
