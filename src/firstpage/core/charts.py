@@ -173,21 +173,9 @@ def _label(text: str, y: float) -> str:
 def intervals(
     rows: Sequence[tuple[str, float, float, float]], title: str, zero: bool = False
 ) -> str:
-    """Return a chart of values with intervals.
+    """Return a chart (SVG) of rows of name, value, lower and upper bound.
 
-    Parameters
-    ----------
-    rows : sequence of (str, float, float, float)
-        Name, value, lower and upper bound.
-    title : str
-        Title for screen readers.
-    zero : bool, default False
-        Whether to mark 0, and to emphasize intervals that exclude it.
-
-    Returns
-    -------
-    str
-        An SVG element.
+    With `zero`, 0 is marked and intervals that exclude it are emphasized.
     """
     low = min([r[2] for r in rows] + ([0.0] if zero else []))
     high = max([r[3] for r in rows] + ([0.0] if zero else []))
@@ -345,31 +333,10 @@ def curves(
     tick_labels: Mapping[float, str] | None = None,
     y_max: float = math.inf,
 ) -> str:
-    """Return a line chart.
+    """Return a line chart (SVG) of points by the name of their line; `title` is for screen readers.
 
-    Parameters
-    ----------
-    series : mapping of str to sequence of (float, float)
-        Points of each line by its name.
-    title : str
-        Title for screen readers.
-    x_label, y_label : str
-        Labels of the axes.
-    bands : mapping of str to sequence of (float, float), optional
-        Lower and upper bound per point of a line, drawn as a band.
-    dashed : collection of str, optional
-        Names of dashed lines.
-    log : bool, default False
-        Whether the x axis is logarithmic.
-    tick_labels : mapping of float to str, optional
-        Labels in place of some values of x.
-    y_max : float, default inf
-        Larger values are drawn at the upper edge.
-
-    Returns
-    -------
-    str
-        An SVG element.
+    `bands` has lower and upper bounds per point, `tick_labels` labels in place of some values of x.
+    Values above `y_max` are drawn at the upper edge.
     """
     bounds, labels = bands or {}, tick_labels or {}
     scale = math.log10 if log else float

@@ -151,13 +151,7 @@ def combining_marks() -> str:
 
 @dataclass
 class TermNumbers:
-    """Numbers terms in the order in which they first appear, starting at 1; 0 is a stop word.
-
-    Attributes
-    ----------
-    terms : list of str
-        The term of each number; that of 0 is `STOP`.
-    """
+    """Numbers terms in the order in which they first appear, starting at 1; 0 is a stop word."""
 
     terms: list[str] = field(default_factory=lambda: [STOP])
     _number_of: dict[str, int] = field(default_factory=dict)

@@ -299,14 +299,8 @@ def passages(words: Sequence[str]) -> list[str]:
 class DocumentVectors:
     """The vectors of all documents of an index.
 
-    Attributes
-    ----------
-    ends : ndarray of shape (n_rows,)
-        Where the vectors of each row end.
-    digests : ndarray of shape (n_rows, DIGEST_BYTES)
-        Digests of the texts; zeros for rows without vectors.
-    vectors : ndarray of shape (n_vectors, n_dimensions)
-        Per row the vector of the whole document, then those of its passages if it is long.
+    Those of a row end at `ends[row]`: that of the whole document, then those of its passages if it
+    is long.  Digests of the texts are zeros for rows without vectors.
     """
 
     ends: Ints

@@ -39,17 +39,7 @@ MAX_NAMES = 10  # fields that a message lists
 
 @dataclass(frozen=True)
 class Hit:
-    """A document that a search returns.
-
-    Attributes
-    ----------
-    id : str
-        The id of the document.
-    score : float
-        Its score; larger is better.
-    row : int
-        Its row in the forward index.
-    """
+    """A document that a search returns: its id, its score and its row in the forward index."""
 
     id: str
     score: float

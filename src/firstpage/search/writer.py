@@ -47,13 +47,7 @@ MAX_NOTES = 5  # about fields that are not searched
 
 @dataclass(frozen=True)
 class IndexChanges:
-    """What a change of an index did.
-
-    Attributes
-    ----------
-    added, replaced, deleted : int
-        The numbers of documents.
-    """
+    """How many documents a change of an index added, replaced and deleted."""
 
     added: int = 0
     replaced: int = 0

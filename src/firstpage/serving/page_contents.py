@@ -35,13 +35,7 @@ MODEL, FIRST_STAGE = "model", "first stage"
 
 @dataclass(frozen=True)
 class Visitor:
-    """The session of a browser that may give feedback.
-
-    Attributes
-    ----------
-    session : str
-        The random token of its cookie.
-    """
+    """The session of a browser that may give feedback, named by the random token of its cookie."""
 
     session: str
 
@@ -58,18 +52,10 @@ class Visitor:
 
 @dataclass(frozen=True)
 class PageQuery:
-    """What the address of the page asks for.
+    """What the address of the page asks for; without a text only the search box is shown.
 
-    Attributes
-    ----------
-    text : str
-        The typed query; empty: only the search box is shown.
-    depth : int
-        The number of documents per side.
-    names : bool
-        Whether to show which side is the model's, where feedback is asked.
-    note : str
-        The name of a confirmation in `NOTES`.
+    `names` says whether to show which side is the model's, where feedback is asked; `note` names a
+    confirmation in `NOTES`.
     """
 
     text: str = ""
@@ -112,19 +98,7 @@ def read_page_query(
 
 @dataclass(frozen=True)
 class ComparedDocument:
-    """A document on one side of the page.
-
-    Attributes
-    ----------
-    document : ResultDocument
-        The document.
-    rank, other_rank : int
-        Its rank on this side, and by the other ranking; the first is 1.
-    score : float
-        Its score on this side.
-    explanation : ScoreExplanation or None
-        The largest contributions to the model's score.
-    """
+    """A document on one side of the page, with its ranks on both sides, counted from 1."""
 
     document: ResultDocument
     rank: int
@@ -135,17 +109,7 @@ class ComparedDocument:
 
 @dataclass(frozen=True)
 class RankingComparison:
-    """Both rankings of a query.
-
-    Attributes
-    ----------
-    candidates : int
-        The number of documents of the first stage.
-    model, first_stage : tuple of ComparedDocument
-        The first documents of each ranking.
-    explained : str
-        What contributions to a score are.
-    """
+    """The first documents of both rankings of a query, and what contributions to a score are."""
 
     candidates: int
     model: tuple[ComparedDocument, ...]

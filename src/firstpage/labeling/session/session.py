@@ -72,17 +72,7 @@ def sides(first: str, second: str, log: Sequence[Judgment], seed: int) -> tuple[
 
 @dataclass(frozen=True)
 class ShownQuestion:
-    """A question as the assessor sees it.
-
-    Attributes
-    ----------
-    left : str
-        The left document, or the document to grade.
-    right : str or None
-        The right document; None where one document is graded.
-    kind : {"judgment", "repeat", "gold", "training", "probe"}
-        Why the question is asked.
-    """
+    """A question as the assessor sees it, and why it is asked; `right` is None for a grade."""
 
     left: str
     right: str | None
