@@ -26,14 +26,7 @@ BINS, MAX_DISAGREEMENTS = 10, 5
 class AgreementBin:
     """Pairs whose absolute difference by the first measure lies between two bounds.
 
-    Attributes
-    ----------
-    low, high : float
-        Bounds of the absolute difference.
-    pairs : int
-        Number of pairs.
-    agree, oppose, one_ties : int
-        Pairs on which the measures agree, contradict each other, or one alone sees a tie.
+    `one_ties` counts the pairs on which one measure alone sees a tie.
     """
 
     low: float
