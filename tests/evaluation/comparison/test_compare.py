@@ -263,7 +263,7 @@ def test_runs_are_compared_on_the_queries_they_share() -> None:
     on_all = fp.compare(runs, qrels, measures="RR")
     assert list(on_all.queries) == ["1", "2", "3"]
     with pytest.warns(fp.FirstpageWarning, match="compared on the 1 that they share"):
-        shared = fp.compare(runs, qrels, measures="RR", queries="run")
+        shared = fp.compare(runs, qrels, measures="RR", convention=fp.Convention(queries="run"))
     assert list(shared.queries) == ["2"]
     assert shared.values("RR").tolist() == [[1], [0]]
 
