@@ -127,8 +127,7 @@ def supervised_weights(
     request = EvaluationRequest({str(value): value}, Convention(convention))
     means = np.array(
         [  # a run without any of these queries has 0
-            request.evaluate(s, truth, None, None, "")[str(value)] if len(s) else 0.0
-            for s in systems
+            request.evaluate(s, truth)[str(value)] if len(s) else 0.0 for s in systems
         ]
     )
     return MeasuredWeights(

@@ -132,10 +132,10 @@ def compare(
     if weights is not None:
         p_value(np.zeros(2), test, 1, 0, np.ones(2))  # rejects a test without weights
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
+    by_query = None if weights is None else weights_by_query(weights, query_table)
     request = EvaluationRequest(
-        measures_by_text(measures), Convention(convention), k, ci, bounds,
-        weights_by_query(weights, query_table),
-    )  # fmt: skip
+        measures_by_text(measures), Convention(convention), k, ci, bounds, by_query
+    )
     segments = None if by is None else named_segments(by, query_table)
     truth = read_truth(truth, request.measures.values())
     evaluations = tuple(

@@ -117,10 +117,10 @@ def evaluate(
     0.5
     """
     segments = None if by is None else named_segments(by, query_table)
+    by_query = None if weights is None else weights_by_query(weights, query_table)
     request = EvaluationRequest(
-        measures_by_text(measures), Convention(convention), k, ci, bounds,
-        weights_by_query(weights, query_table), engine,
-    )  # fmt: skip
+        measures_by_text(measures), Convention(convention), k, ci, bounds, by_query, engine
+    )
     evaluation = request.evaluate(system, truth, qid, docid, name)
     return evaluation if segments is None else evaluation._with_segments(*segments)
 
@@ -152,7 +152,9 @@ class EvaluationRequest:
         cutoffs = [getattr(m, "cutoff", None) or 0 for m in self.measures.values()]
         return max(cutoffs) or DEFAULT_DEPTH
 
-    def evaluate(self, system: Any, truth: Any, qid: Any, docid: Any, name: str) -> Evaluation:
+    def evaluate(
+        self, system: Any, truth: Any, qid: Any = None, docid: Any = None, name: str = ""
+    ) -> Evaluation:
         """Return the measures of one system."""
         inputs = resolve_inputs(system, truth, qid, docid, self.measures.values())
         check_judgments(self.measures.values(), inputs[1])

@@ -151,7 +151,7 @@ class RankedLists:
     )
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return len(self.offsets) - 1
 
     def __repr__(self) -> str:
         return f"RankedLists({len(self)} queries, {len(self.labels)} documents)"

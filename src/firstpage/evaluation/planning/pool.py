@@ -230,7 +230,7 @@ def check_pool(
 def _means(request: EvaluationRequest, run: Run, qrels: Qrels) -> dict[str, float]:
     with warnings.catch_warnings():  # the report itself tells of unjudged documents
         warnings.simplefilter("ignore", FirstpageWarning)
-        return request.evaluate(run, qrels, None, None, "").means
+        return request.evaluate(run, qrels).means
 
 
 def _top_documents(run: Run, qrels: Qrels, depth: int) -> Ints:
