@@ -268,6 +268,22 @@ def test_runs_are_compared_on_the_queries_they_share() -> None:
     assert shared.values("RR").tolist() == [[1], [0]]
 
 
+def test_measures_are_parsed_once_for_all_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    from firstpage.evaluation.measures import registry
+
+    parsed, single = [], registry._single
+
+    def record(text: str) -> fp.extend.Measure:
+        parsed.append(text)
+        return single(text)
+
+    monkeypatch.setattr(registry, "_single", record)
+    named = {name: [2, 1] * 4 for name in "abc"}
+    qid = np.repeat(np.arange(4), 2)
+    fp.compare(named, [1, 0] * 4, qid=qid, measures=["NDCG@10", "map"], rounds=100)
+    assert parsed == ["NDCG@10", "map"]
+
+
 def test_unnamed_runs_are_named_by_their_tags() -> None:
     runs = [fp.Run.from_dict({"1": {"a": 1}}, name=n) for n in ("bm25", "", "bm25")]
     comparison = fp.compare(runs, {"1": {"a": 1}}, measures="RR")
