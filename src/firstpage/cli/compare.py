@@ -17,6 +17,10 @@ from firstpage.cli.systems import (
     ranking_arguments,
     read_query_table,
 )
+from firstpage.evaluation.comparison import compare, wins_and_losses
+from firstpage.evaluation.measures import DEFAULT_MEASURES
+from firstpage.evaluation.measures import measures as parse
+from firstpage.interop.report import render
 
 
 @documented_command(
@@ -91,11 +95,6 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check of a ranking other than the baseline fails.
     """
-    from firstpage.evaluation.comparison import compare, wins_and_losses
-    from firstpage.evaluation.measures import DEFAULT_MEASURES
-    from firstpage.evaluation.measures import measures as parse
-    from firstpage.interop.report import render
-
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")

@@ -19,6 +19,12 @@ from firstpage.cli.systems import (
     ranking_arguments,
     read_query_table,
 )
+from firstpage.data import Dataset
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate, resolve_convention
+from firstpage.evaluation.measures import measures as parse
+from firstpage.interop.report import render
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 
 @documented_command(
@@ -82,11 +88,6 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check fails.
     """
-    from firstpage.data.shards import Shards
-    from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate
-    from firstpage.evaluation.measures import measures as parse
-    from firstpage.interop.report import render
-
     if pairs is not None and not (scores or models):
         files, runs = (), (*files, *runs)  # the votes are the truth
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores, models)
@@ -147,8 +148,6 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     This is a note and not an error, because scripts pass one seed to every command.
     """
-    from firstpage.evaluation.measures import resolve_convention
-
     ties = resolve_convention(settings["convention"], ties=settings["ties"]).ties
     random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"
     if options.on_command_line("seed") and not random:
@@ -157,11 +156,7 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
 def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
-    from firstpage.data import Dataset
-    from firstpage.data.shards import Shards
-    from firstpage.learning.rankers import read_model
-
-    model = read_model(path)
+    model = rankers.read_model(path)
     if isinstance(truth, Shards):
         return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):
