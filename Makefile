@@ -77,6 +77,7 @@ emulated: $(READY)  ## the numeric packages on the other architecture, by user-m
 bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/evaluate.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/parse.py
 	$(BIN)/python benchmarks/aggregate.py
 	$(BIN)/python benchmarks/train.py

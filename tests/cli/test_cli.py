@@ -461,37 +461,6 @@ except AttributeError:
     assert result.stdout.strip() == "fine", result.stderr
 
 
-@pytest.mark.slow
-def test_evaluate_of_a_small_file_needs_no_compiler(files, tmp_path) -> None:
-    """With an empty cache, small jobs are interpreted and no slow module is loaded."""
-    env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path / "fresh")}
-    script = """
-import sys
-sys.argv = ["firstpage", "evaluate", "data.txt", "--scores", "good.scores", "--json"]
-from firstpage.cli import main
-try:
-    main()
-finally:
-    slow = ("numba", "sklearn", "scipy", "rich", "polars", "importlib.metadata", "socket",
-            "concurrent.futures", "firstpage.cli.train")
-    print([m for m in slow if m in sys.modules], file=sys.stderr)
-"""
-    small = "".join((files / "data.txt").read_text().splitlines(keepends=True)[:8])
-    (files / "data.txt").write_text(small)
-    (files / "good.scores").write_text("\n".join(str(i) for i in range(8)))
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=files,
-        env=env,
-        timeout=PATIENCE,
-    )
-    assert result.stderr.strip() == "[]"
-    again = fp.evaluate(range(8), fp.read_letor(files / "data.txt"))
-    assert json.loads(result.stdout)["measures"] == again.means
-
-
 def test_queries_missing_from_a_run_print_one_note(run, files) -> None:
     text = (files / "good.run").read_text()
     (files / "short.run").write_text("\n".join(x for x in text.splitlines() if x.split()[0] != "7"))

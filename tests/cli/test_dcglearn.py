@@ -342,7 +342,7 @@ def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
     """Unjudged documents have grade 0, because all grades are above it."""
     learners = []
     monkeypatch.setattr(
-        "firstpage.evaluation.dcglearn.choose",
+        "firstpage.cli.dcglearn.choose.choose",
         lambda learner, *_: learners.append(learner) or [0],
     )
     rows = [

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from firstpage.cli import app
-from firstpage.cli.help import ExampleCommand, SectionedGroup, summary
+from firstpage.cli.help import ExampleCommand, SectionedGroup
 from tests.docs.examples import page_folder, write_examples
 from tests.docs.pages import parse, unknown_options
 from tests.docs.pages import run as run_command
@@ -67,6 +67,11 @@ def test_help_fits_into_80_columns_and_is_not_truncated(context: click.Context) 
     assert [line for line in text.splitlines() if len(line) > WIDTH] == []
     assert "..." not in text
     assert "\xa0" not in text
+
+
+def summary(command: click.Command) -> str:
+    """Return the first paragraph of a command's help, in one line."""
+    return " ".join((command.help or "").strip().partition("\n\n")[0].split())
 
 
 def test_help_begins_with_a_summary_and_ends_with_examples(context: click.Context) -> None:
@@ -140,7 +145,19 @@ def test_commands_are_grouped_and_each_is_listed_once() -> None:
     titles = re.findall(r"^(\S.*):$", text, re.M)
     assert titles == ["Options", *app.sections, "Examples"]
     names = [name for names in app.sections.values() for name in names]
-    assert sorted(names) == sorted(app.commands)
+    assert names == list(app.commands)
     assert len(set(names)) == len(names)
     for name in names:
         assert re.search(rf"^  {name} +\S.*\.$", text, re.M), name
+
+
+def test_summaries_of_groups_are_those_of_the_docstrings(context: click.Context) -> None:
+    """The table of a group has them as data, so that its help imports no command."""
+    if isinstance(context.command, SectionedGroup):
+        listed = {
+            name: text
+            for rows in context.command.sections.values()
+            for name, (_, text) in rows.items()
+        }
+        commands = context.command.commands
+        assert listed == {name: summary(commands[name]) for name in commands}

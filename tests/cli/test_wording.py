@@ -131,7 +131,7 @@ def test_errors_of_named_functions_keep_their_advice(monkeypatch: pytest.MonkeyP
         raise DataError("there is none.", advice)
 
     monkeypatch.setattr("sys.path", sys.path.copy())
-    monkeypatch.setattr("firstpage.core.registry.imported", imported)
+    monkeypatch.setattr("firstpage.cli.shared.imported", imported)
     with pytest.raises(DataError) as raised:
         load_function("module:name", "--call")
     assert (raised.value.message, raised.value.advice) == ("--call: there is none.", advice)

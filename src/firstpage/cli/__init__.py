@@ -30,49 +30,67 @@ from typing import Any
 import click
 
 from firstpage import __version__
-from firstpage.cli.help import DeferredCommand, SectionedGroup
-from firstpage.cli.options import refuse_repeated_options
+from firstpage.cli.command_line import refuse_repeated_options
+from firstpage.cli.help import SectionedGroup
 from firstpage.cli.wording import worded
 from firstpage.core import FirstpageError, FirstpageWarning, kernels
 
 SECTIONS = {
-    "Begin": [
-        DeferredCommand("demo", "demo"),
-        DeferredCommand("index", "index"),
-        DeferredCommand("search", "search", "search_command"),
-    ],
-    "Data": [
-        DeferredCommand("describe", "data_files", "describe_command"),
-        DeferredCommand("candidates", "search", "candidates_command"),
-        DeferredCommand("features", "search", "features_command"),
-        DeferredCommand("convert", "convert"),
-        DeferredCommand("import", "import_"),
-        DeferredCommand("shard", "data_files", "shard_command"),
-        DeferredCommand("synthesize", "data_files", "synthesize_command"),
-    ],
-    "Judge": [
-        DeferredCommand("label", "label"),
-        DeferredCommand("plan", "plan"),
-        DeferredCommand("pool", "pool"),
-        DeferredCommand("sample", "sample"),
-    ],
-    "Train": [
-        DeferredCommand("rankers", "listings", "rankers_command"),
-        DeferredCommand("train", "train"),
-        DeferredCommand("crossval", "crossval"),
-        DeferredCommand("rank", "rank"),
-        DeferredCommand("explain", "explain"),
-        DeferredCommand("aggregate", "aggregate"),
-    ],
-    "Measure": [
-        DeferredCommand("measures", "listings", "measures_command"),
-        DeferredCommand("evaluate", "evaluate"),
-        DeferredCommand("compare", "compare"),
-        DeferredCommand("estimate", "estimate"),
-        DeferredCommand("dcglearn", "dcglearn"),
-    ],
-    "Ship": [DeferredCommand("export", "export"), DeferredCommand("serve", "serve")],
-    "Research": [DeferredCommand("reproduce", "reproduce"), DeferredCommand("theory", "theory")],
+    "Begin": {
+        "demo": ("demo", "Run the full workflow on a search engine for Python's docs."),
+        "index": ("index", "Create or change an index of texts."),
+        "search": ("search:search_command", "Search an index for a typed TEXT."),
+    },
+    "Data": {
+        "describe": ("data_files:describe_command", "Summarize data files, qrels, runs or models."),
+        "candidates": ("search:candidates_command", "Retrieve the candidates of queries."),
+        "features": ("search:features_command", "Compute features of queries and candidates."),
+        "convert": ("convert", "Convert data files, qrels and runs."),
+        "import": ("import_", "Import a model, judgments, features or clicks."),
+        "shard": (
+            "data_files:shard_command",
+            "Split DATA into shards for training with bounded memory.",
+        ),
+        "synthesize": (
+            "data_files:synthesize_command",
+            "Generate a LETOR file with a known utility.",
+        ),
+    },
+    "Judge": {
+        "label": ("label", "Collect judgments with a labeling application."),
+        "plan": ("plan", "Compute how many queries and judgments a comparison needs."),
+        "pool": ("pool", "Measure how complete the judgments of runs are."),
+        "sample": ("sample", "Draw a random sample of queries for people to judge."),
+    },
+    "Train": {
+        "rankers": (
+            "listings:rankers_command",
+            "List all rankers with their parameters and papers.",
+        ),
+        "train": ("train", "Train a ranker and write the model."),
+        "crossval": ("crossval", "Cross-validate rankers over folds."),
+        "rank": ("rank", "Score the documents of DATA with a model."),
+        "explain": ("explain", "Show the importance of each feature in a model."),
+        "aggregate": ("aggregate", "Combine several rankings into one."),
+    },
+    "Measure": {
+        "measures": (
+            "listings:measures_command",
+            "List all measures, with their names in other tools.",
+        ),
+        "evaluate": ("evaluate", "Measure rankings against labels or judgments."),
+        "compare": ("compare", "Compare rankings, with significance tests."),
+        "estimate": ("estimate", "Estimate measures from few human judgments."),
+        "dcglearn": ("dcglearn", "Learn the gains and discounts of DCG from preferences."),
+    },
+    "Ship": {
+        "export": ("export", "Export a model to a search engine, ONNX or NumPy."),
+        "serve": ("serve", "Serve a model over HTTP."),
+    },
+    "Research": {
+        "reproduce": ("reproduce", "Reproduce tables and figures of papers."),
+        "theory": ("theory", "Check theorems of the papers numerically."),
+    },
 }
 
 

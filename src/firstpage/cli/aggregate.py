@@ -7,16 +7,29 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from firstpage.data import Dataset
-    from firstpage.evaluation.aggregation import Aggregation
+from firstpage.core import canonical_name, parse_call
+from firstpage.data import Dataset
+from firstpage.data.formats import read_run, write_run, write_scores
+from firstpage.evaluation.aggregation import (
+    Aggregation,
+    Ballots,
+    MeasuredWeights,
+    aggregate,
+    default_depth,
+    default_method,
+    method,
+    supervised_weights,
+    tune_method,
+    with_normalization,
+)
+from firstpage.evaluation.measures import measure
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
 
@@ -157,8 +170,6 @@ def command(
 
 def _method(name: str | None, credit: str | None, count: int) -> Any:
     """Return the method; by default the one that takes the option --credit, or that of so many."""
-    from firstpage.evaluation.aggregation import default_method, method
-
     if credit is None:
         return method(name or default_method(count))
     return method(name or "skr", credit=credit)
@@ -166,8 +177,6 @@ def _method(name: str | None, credit: str | None, count: int) -> Any:
 
 def _check_usage(runs: tuple[Path, ...], data: Path | None, settings: dict[str, Any]) -> None:
     """Refuse wrong usage before any file is read, and parse the weights."""
-    from firstpage.evaluation.measures import measure
-
     measure(settings["measure"])
     if bool(runs) == (data is not None) or (data is None) == bool(settings["scores"]):
         raise click.UsageError("give runs, or --data with --scores.")
@@ -209,9 +218,6 @@ def _parse_weights(text: str, count: int) -> list[float]:
 
 
 def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregation:
-    from firstpage.data.formats import read_run
-    from firstpage.evaluation.aggregation import aggregate
-
     base, qrels = settings["base"], settings["qrels"]
     runs = [replace(read_run(file), name=file.name) for file in files]
     if base is not None:
@@ -235,8 +241,6 @@ def _aggregate_runs(files: Sequence[Path], settings: dict[str, Any]) -> Aggregat
 
 def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) -> None:
     """Set the method and its weights to those that are best on the judgments; report the gain."""
-    from firstpage.evaluation.aggregation import tune_method, with_normalization
-
     if settings["normalize"] is not None:
         settings["method"] = with_normalization(settings["method"], settings["normalize"])
     tuned = tune_method(
@@ -255,14 +259,6 @@ def _tune(runs: list[Any], judgments: Any, base: Any, settings: dict[str, Any]) 
 
 
 def _aggregate_scores(data: Dataset, settings: dict[str, Any]) -> Aggregation:
-    from firstpage.evaluation.aggregation import (
-        Ballots,
-        MeasuredWeights,
-        aggregate,
-        default_depth,
-        supervised_weights,
-    )
-
     files, weights = settings["scores"], settings["weights"]
     if settings["valid"] is not None:
         valid = shared.read_data(settings["valid"])
@@ -297,8 +293,6 @@ OF_OTHER_METHODS = (
 
 
 def _is_learned(text: str | None) -> bool:
-    from firstpage.core import canonical_name, parse_call
-
     return text is not None and canonical_name(parse_call(text)[0]) == "learned"
 
 
@@ -310,8 +304,6 @@ def _learned_fusion(
     settings: dict[str, Any],
 ) -> None:
     """Fuse runs by a model, or train one on judgments; write the run and report."""
-    from firstpage.data.formats import read_run, write_run
-
     options.only_with("another method than learned", False, *OF_OTHER_METHODS)
     options.only_with("no --model", settings["model"] is None, "method", "qrels", "save_model")
     options.only_with("--qrels, to train on", settings["qrels"] is not None, "measure")
@@ -330,16 +322,14 @@ def _learned_fusion(
 
 def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
     """Return the fusion and its run."""
-    from firstpage.learning.rankers import LearnedFusion, parse_fusion
-
     tag = settings["tag"] or "learned"
     if settings["model"] is not None:
-        fusion = LearnedFusion.load(settings["model"])
+        fusion = rankers.LearnedFusion.load(settings["model"])
         return fusion, fusion.fuse(runs, tag)
     if settings["qrels"] is None:
         raise click.UsageError("--method learned requires --qrels, to train on, or a --model.")
     measured = {"measure": settings["measure"]} if options.on_command_line("measure") else {}
-    fusion = parse_fusion(settings["method"], **measured)
+    fusion = rankers.parse_fusion(settings["method"], **measured)
     fused = fusion.fit_fuse(runs, shared.read_qrels_option(settings["qrels"]), tag)
     if settings["save_model"] is not None:
         fusion.save(settings["save_model"])
@@ -347,8 +337,6 @@ def _fused(runs: list[Any], settings: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _write(aggregation: Aggregation, output: Path, data: Dataset | None) -> None:
-    from firstpage.data.formats import write_run, write_scores
-
     if data is None:
         write_run(aggregation.run, output)
         return

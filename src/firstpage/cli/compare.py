@@ -15,8 +15,13 @@ from firstpage.cli.systems import (
     duplicates_option,
     query_options,
     ranking_arguments,
+    read_convention,
     read_query_table,
 )
+from firstpage.evaluation.comparison import compare, wins_and_losses
+from firstpage.evaluation.measures import DEFAULT_MEASURES
+from firstpage.evaluation.measures import measures as parse
+from firstpage.interop.report import render
 
 
 @documented_command(
@@ -91,11 +96,6 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check of a ranking other than the baseline fails.
     """
-    from firstpage.evaluation.comparison import compare, wins_and_losses
-    from firstpage.evaluation.measures import DEFAULT_MEASURES
-    from firstpage.evaluation.measures import measures as parse
-    from firstpage.interop.report import render
-
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")
@@ -108,7 +108,7 @@ def command(
     outputs.check_per_query(per_query)
     options.only_with("another format than csv and latex", kind not in ("csv", "latex"), "wins")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
-    settings |= {**read_query_table(settings), "convention": options.read_convention(settings)}
+    settings |= {**read_query_table(settings), "convention": read_convention(settings)}
     truth = rankings.read_truth(parsed)
     systems = rankings.read_systems(truth, duplicates)
     comparison = compare(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 from firstpage.core import FirstpageError
-
-if TYPE_CHECKING:
-    from firstpage.data import Dataset, Qrels, Run, Truth
+from firstpage.data import Dataset, MinMax, Qrels, Run, Standardize, Truth, write_folds
+from firstpage.data.formats import format_of, read_scores, to_qrels, to_run, write
+from firstpage.data.shards import is_shard_folder
 
 
 @documented_command(
@@ -97,10 +97,6 @@ def command(
 
     Reads SOURCE, converts its ground truth or features if an option says so, and writes TARGET.
     """
-    from firstpage.data import Dataset, write_folds
-    from firstpage.data.formats import format_of, read_scores, to_qrels, to_run, write
-    from firstpage.data.shards import is_shard_folder
-
     options.only_with("--truth top-k", truth == "top-k", "min_grade", "k")
     options.only_with("--truth binary", truth == "binary", "rel")
     if folds and to not in (None, "letor"):
@@ -156,22 +152,16 @@ def _note_dropped(target: Path, contents: str, labels: str, data: Dataset) -> No
 
 
 def _dataset(data: Dataset | Qrels | Run, source: Path) -> Dataset:
-    from firstpage.data import Dataset
-
     if not isinstance(data, Dataset):
         raise FirstpageError(f"{source}: is not a data file with features.")
     return data
 
 
 def _normalized(data: Dataset, method: str) -> Dataset:
-    from firstpage.data import MinMax, Standardize
-
     return (MinMax() if method == "minmax" else Standardize()).apply(data)
 
 
 def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
-    from firstpage.data import Dataset, Run, Truth
-
     if isinstance(data, Run):
         raise FirstpageError(f"{source}: is a run, which has no ground truth to convert.")
     if isinstance(data, Dataset):
@@ -180,8 +170,6 @@ def _truth_of(data: Dataset | Qrels | Run, source: Path) -> Truth:
 
 
 def _relabeled(data: Dataset | Qrels | Run, truth: Truth) -> Dataset | Qrels:
-    from firstpage.data import Dataset, Qrels
-
     if isinstance(data, Dataset):
         return data.with_labels(truth)
     return Qrels(data.queries, data.offsets, data.docids, truth.labels, "", data.source)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from firstpage.cli import options, outputs, shared
+from firstpage.cli import options, outputs, ranker_options, shared
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from firstpage.data import Fold, Qrels
-    from firstpage.learning.rankers import CrossValidation
+from firstpage.core import NOTATIONS, DataError
+from firstpage.data import Fold, Qrels, match_columns, read_folds, split_folds
+from firstpage.data.formats import read_run, write_run
+from firstpage.evaluation.measures import measures as parse
+from firstpage.interop.report import folds_csv, folds_page, folds_table, read_published
+from firstpage.learning.rankers import (
+    DEFAULT_MEASURES,
+    PAIR_MEASURES,
+    CrossValidation,
+    cross_validate,
+)
 
 
 @documented_command(
@@ -120,11 +125,6 @@ def command(
     has the mean over folds, its standard error over queries and, with --seeds, its standard
     deviation between seeds.
     """
-    from firstpage.core import DataError
-    from firstpage.data.formats import read_run
-    from firstpage.interop.report import read_published
-    from firstpage.learning.rankers import DEFAULT_MEASURES, cross_validate
-
     kind = outputs.report_format(format_, as_json, output)
     if published is not None:
         read_published(published)
@@ -132,7 +132,7 @@ def command(
     of_labels = _measures_of_labels(measures, pairs is not None)
     _check_names(rankers, [path.stem for path in runs], baseline)
     by_name = {
-        name: shared.ranker_from_options(name, settings, measure, normalize, seed)
+        name: ranker_options.ranker_from_options(name, settings, measure, normalize, seed)
         for name in rankers
     }
     run_files = _run_files(by_name) if write_runs is not None else {}
@@ -141,7 +141,7 @@ def command(
     votes = None
     if pairs is not None:
         options.only_with("labels, not --pairs", False, "top_k")
-        votes = shared.read_pairs_option(pairs, *by_name.values())
+        votes = ranker_options.read_pairs_option(pairs, *by_name.values())
     labeled = qrels is None and (
         votes is None
         or bool(tests and of_labels)
@@ -154,7 +154,9 @@ def command(
         fold_list = _read_folder(data, pad, categorical, judgments, unjudged)
     validated = any("valid" in fold.splits for fold in fold_list)
     for ranker in by_name.values():
-        shared.refuse_without_validation(ranker, "folds that have validation data", validated)
+        ranker_options.refuse_without_validation(
+            ranker, "folds that have validation data", validated
+        )
     if write_runs is not None and any(fold.test.docids is None for fold in fold_list):
         raise DataError(f"{data}: has no document ids, which --write-runs needs.")
     with shared.status_line("cross-validation") as show:
@@ -182,9 +184,6 @@ def command(
 
 def _measures_of_labels(measures: Sequence[str], of_pairs: bool) -> list[str]:
     """Return the measures that need labels; refuse unknown ones."""
-    from firstpage.evaluation.measures import measures as parse
-    from firstpage.learning.rankers import PAIR_MEASURES
-
     of_labels = [text for text in measures if not of_pairs or text not in PAIR_MEASURES]
     if of_labels:
         parse(of_labels)
@@ -215,8 +214,6 @@ def _split_file(
     seed: int,
 ) -> list[Fold]:
     """Read a data file, join the judgments, and divide its queries into folds."""
-    from firstpage.data import split_folds
-
     dataset = shared.read_data(path, labeled=labeled, **shared.feature_options(categorical))
     (dataset,) = shared.join_judgments([dataset], judgments, unjudged)
     if judgments is not None:
@@ -228,8 +225,6 @@ def _read_folder(
     folder: Path, pad: bool, categorical: tuple[str, ...], judgments: Qrels | None, unjudged: str
 ) -> list[Fold]:
     """Read the folds of a folder, and join the judgments."""
-    from firstpage.data import read_folds
-
     folds = read_folds(folder)
     numbering = {}
     if len({getattr(fold, name).zero_based for fold in folds for name in fold.splits}) > 1:
@@ -250,8 +245,6 @@ def _write_runs(
     results: CrossValidation, files: Mapping[str, str], folder: Path, which: str
 ) -> None:
     """Write the test ranking of each ranker into a folder."""
-    from firstpage.data.formats import write_run
-
     folder.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         tag = "".join(name.split())  # ListMLE(k=5, l2=0.1) has a blank, which tags cannot have
@@ -272,8 +265,6 @@ def _run_files(rankers: Iterable[str]) -> dict[str, str]:
 
 def _padded_width(folds: Sequence[Fold]) -> int | None:
     """Return the greatest number of features if some files have fewer, and print which."""
-    from firstpage.data import match_columns
-
     datasets = [getattr(fold, name) for fold in folds for name in fold.splits]
     widest = max(datasets, key=lambda data: data.n_features)
     narrow = [data for data in datasets if data.n_features < widest.n_features]
@@ -285,9 +276,6 @@ def _padded_width(folds: Sequence[Fold]) -> int | None:
 def _render(
     results: CrossValidation, kind: str, source: str, published: Path | None, baseline: str | None
 ) -> str:
-    from firstpage.core import NOTATIONS
-    from firstpage.interop.report import folds_csv, folds_page, folds_table, read_published
-
     if kind == "json":
         record = results.to_dict(baseline)
         if published is not None:

@@ -12,6 +12,10 @@ import click
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 from firstpage.core import FirstpageError
+from firstpage.data import Dataset, Synthetic, describe
+from firstpage.data.formats import format_of, write_letor
+from firstpage.data.shards import TABLE_FILE, data_files, write_shards
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 
 @documented_command(
@@ -45,8 +49,6 @@ def describe_command(
     need a second look, for each of one or more FILES; of a model, what it is and what it was
     trained on.
     """
-    from firstpage.data import Dataset, describe
-
     judgments = shared.read_qrels_option(qrels)
     collections = []
     models = {file: _read_model(file) for file in files if file.suffix == ".json" and not from_}
@@ -74,9 +76,7 @@ def describe_command(
 
 def _read_model(path: Path) -> dict[str, Any]:
     """Return the description of a model file."""
-    from firstpage.learning.rankers import read_model
-
-    return read_model(path).description()
+    return rankers.read_model(path).description()
 
 
 def _model_text(model: dict[str, Any]) -> str:
@@ -107,8 +107,6 @@ def shard_command(data: Path, folder: Path, rows: int) -> None:
     DATA is a file, or a folder of files or of shards.  `train`, `rank` and `evaluate` take FOLDER
     as data; the memory that they need does not grow with the number of shards.
     """
-    from firstpage.data.shards import TABLE_FILE, data_files, write_shards
-
     if str(folder) == "-":
         raise click.UsageError("shards are a folder of files; give a name instead of -.")
     if data.is_dir() and not (data / TABLE_FILE).is_file():
@@ -179,9 +177,6 @@ def synthesize_command(target: Path, docs: str, **recipe: Any) -> None:
     The documents have random features; their labels follow the utility and noise.  The file is
     streamed, so its size is bounded by the disk only.
     """
-    from firstpage.data import Synthetic
-    from firstpage.data.formats import format_of, write_letor
-
     if format_of(target, writing=True) != "letor":
         raise FirstpageError(
             f"{target}: only LETOR text can be written (.txt, .txt.gz); convert it afterwards."

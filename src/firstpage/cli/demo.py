@@ -8,6 +8,7 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
+from firstpage.demo import run_demo
 
 
 @documented_command("demo", "firstpage demo", "firstpage demo -o shop --judge")
@@ -24,6 +25,4 @@ def command(output: Path, judge: bool, serve: bool, port: int) -> None:
     measure, aggregates, and ends with a report and a page to search.  It prints the command of
     every step.  The assessors are simulated, except with --judge.
     """
-    from firstpage.demo import run_demo
-
     run_demo(output, judge=judge, serve=serve, port=port, progress=shared.progress_bar)

@@ -11,6 +11,9 @@ import click
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 from firstpage.cli.systems import RankingFiles, duplicates_option
+from firstpage.core import NOTATIONS
+from firstpage.evaluation.measures import read_truth
+from firstpage.evaluation.planning import estimate
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
 
@@ -85,10 +88,6 @@ def command(
     them.  The machine's errors on the sample correct its means, so the intervals are valid however
     wrong it is.
     """
-    from firstpage.core import NOTATIONS
-    from firstpage.evaluation.measures import read_truth
-    from firstpage.evaluation.planning import estimate
-
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(runs, human, ())
     truth = rankings.read_truth()

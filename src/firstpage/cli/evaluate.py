@@ -17,8 +17,15 @@ from firstpage.cli.systems import (
     duplicates_option,
     query_options,
     ranking_arguments,
+    read_convention,
     read_query_table,
 )
+from firstpage.data import Dataset
+from firstpage.data.shards import Shards
+from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate
+from firstpage.evaluation.measures import measures as parse
+from firstpage.interop.report import render
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 
 @documented_command(
@@ -82,11 +89,6 @@ def command(
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check fails.
     """
-    from firstpage.data.shards import Shards
-    from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate
-    from firstpage.evaluation.measures import measures as parse
-    from firstpage.interop.report import render
-
     if pairs is not None and not (scores or models):
         files, runs = (), (*files, *runs)  # the votes are the truth
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores, models)
@@ -109,7 +111,7 @@ def command(
     baseline, saved = settings.pop("baseline"), settings.pop("save_baseline")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
     options.only_with("--fail-if-worse", gate.margins is not None, "baseline")
-    settings |= {**read_query_table(settings), "convention": options.read_convention(settings)}
+    settings |= {**read_query_table(settings), "convention": read_convention(settings)}
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
@@ -155,11 +157,7 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
 def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
-    from firstpage.data import Dataset
-    from firstpage.data.shards import Shards
-    from firstpage.learning.rankers import read_model
-
-    model = read_model(path)
+    model = rankers.read_model(path)
     if isinstance(truth, Shards):
         return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):

@@ -9,6 +9,8 @@ import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
+from firstpage.interop.report import explanation_page, explanation_text
+from firstpage.learning.rankers import explain
 
 
 @documented_command(
@@ -29,9 +31,6 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     number, if a file of another tool has no gains), or how much the stumps on it can change a
     score.
     """
-    from firstpage.interop.report import explanation_page, explanation_text
-    from firstpage.learning.rankers import explain
-
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     explanation = explain(model)
     if kind == "json":

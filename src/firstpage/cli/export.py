@@ -10,6 +10,8 @@ import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
+from firstpage.core import Table
+from firstpage.interop.export import TARGETS, export
 
 
 @documented_command(
@@ -76,7 +78,6 @@ def command(
         return
     if model is None or to is None:
         raise click.UsageError("give a model file and --to TARGET; --list shows the targets.")
-    from firstpage.interop.export import export
 
     exported = export(model, to, name=name, features=features, stage=stage, dtype=dtype)
     if output is not None and str(output) == "-":
@@ -97,9 +98,6 @@ def command(
 
 def _targets(as_json: bool) -> str:
     """Return the list of targets."""
-    from firstpage.core import Table
-    from firstpage.interop.export import TARGETS
-
     if as_json:
         listing = [
             {"target": name, "output": target.output, "models": target.models}

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from firstpage.cli import options, outputs
-
-if TYPE_CHECKING:
-    from firstpage.evaluation.measures import Evaluation
+from firstpage.cli import options, outputs, shared
+from firstpage.evaluation.measures import Evaluation, measure, measures_by_text
+from firstpage.evaluation.measures import measures as parse
+from firstpage.evaluation.planning import Baseline, fingerprint, gate
 
 check_options = options.combine(
     click.option(
@@ -91,8 +91,6 @@ class GateRequest:
         cls, settings: dict[str, Any], measures: Sequence[str], has_baseline: bool
     ) -> GateRequest:
         """Take the options of the gate out of the settings of the command."""
-        from firstpage.evaluation.measures import measures_by_text
-
         measures = list(measures_by_text(measures))  # one text each, also of "NDCG@10,AP"
         files = {name: settings.pop(name) for name in ("summary", "junit")}
         under, worse = settings.pop("fail_under"), settings.pop("fail_if_worse")
@@ -129,8 +127,6 @@ class GateRequest:
 
         `baseline` is an evaluation, a stored baseline, or None.
         """
-        from firstpage.evaluation.planning import gate
-
         if not self.checks_anything:
             return True
         checks = gate(
@@ -150,8 +146,6 @@ class GateRequest:
 
 def save_baseline(evaluation: Evaluation, truth: Any, path: Path) -> None:
     """Store the values of a ranking."""
-    from firstpage.evaluation.planning import Baseline
-
     Baseline.from_evaluation(evaluation, truth).save(path)
     print(f"wrote {path}", file=sys.stderr)
 
@@ -165,9 +159,6 @@ def read_baseline(path: Path | None, truth: Any, measured: Callable[[Path], Eval
 
 def _stored(path: Path, truth: Any) -> Any:
     """Read a stored baseline; print a note if the judgments have changed since."""
-    from firstpage.cli import shared
-    from firstpage.evaluation.planning import Baseline, fingerprint
-
     stored = Baseline.read(path)
     if stored.judgments and fingerprint(truth) not in ("", stored.judgments):
         shared.note(
@@ -204,9 +195,6 @@ def _number(text: str, option: str) -> float:
 
 def _with_named(measures: list[str], named: list[str]) -> list[str]:
     """Return the measures, and those that limits name and that are not among them."""
-    from firstpage.evaluation.measures import measure
-    from firstpage.evaluation.measures import measures as parse
-
     for text in named:
         if measure(text) not in parse(measures):
             measures.append(text)

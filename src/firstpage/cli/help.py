@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import click
 
-from firstpage.cli.options import refuse_overwriting
+from firstpage.cli.command_line import refuse_overwriting
 from firstpage.cli.wording import worded
 from firstpage.core import FirstpageError
 
@@ -67,33 +66,20 @@ class ExampleCommand(ShortHelpCommand):
         _write_examples(self.examples, formatter)
 
 
-@dataclass(frozen=True)
-class DeferredCommand:
-    """A command that is imported when it is used, so that the others start faster."""
-
-    name: str
-    module: str  # in firstpage.cli
-    attribute: str = "command"
-
-    def load(self) -> click.Command:
-        """Import the command."""
-        command: click.Command = getattr(
-            import_module(f"firstpage.cli.{self.module}"), self.attribute
-        )
-        assert command.name == self.name
-        return command
-
-
 class CommandTable(MutableMapping[str, click.Command]):
-    """Commands by name; deferred ones are imported on access."""
+    """Commands by name, each imported from `module:attribute` on access."""
 
-    def __init__(self, commands: Sequence[click.Command | DeferredCommand]) -> None:
-        self._commands = {str(command.name): command for command in commands}
+    def __init__(self, targets: Mapping[str, str]) -> None:
+        self._commands: dict[str, click.Command | str] = {**targets}
 
     def __getitem__(self, name: str) -> click.Command:
         command = self._commands[name]
-        if isinstance(command, DeferredCommand):
-            command = self._commands[name] = command.load()
+        if isinstance(command, str):
+            module, _, attribute = command.partition(":")
+            loaded = getattr(import_module(f"firstpage.cli.{module}"), attribute or "command")
+            assert isinstance(loaded, click.Command)
+            assert loaded.name == name
+            command = self._commands[name] = loaded
         return command
 
     def __contains__(self, name: object) -> bool:
@@ -117,8 +103,11 @@ class SectionedGroup(ShortHelpCommand, click.Group):
 
     Parameters
     ----------
-    sections : mapping of str to sequence of click.Command or DeferredCommand
-        The commands of each section, in the order in which help shows them.
+    sections : mapping of str to mapping of str to (str, str)
+        The commands of each section, in the order in which help shows them: by name, the module in
+        `firstpage.cli`, with its attribute if that is not `command`, and the summary.  These are
+        data, so that the list of commands imports no command; a test compares the summaries with
+        the docstrings.
     examples : sequence of str
         Command lines that can be pasted into a shell.
     """
@@ -126,18 +115,17 @@ class SectionedGroup(ShortHelpCommand, click.Group):
     def __init__(
         self,
         *args: Any,
-        sections: Mapping[str, Sequence[click.Command | DeferredCommand]],
+        sections: Mapping[str, Mapping[str, tuple[str, str]]],
         examples: Sequence[str] = (),
         **options: Any,
     ) -> None:
         options.setdefault("subcommand_metavar", "COMMAND [ARGS]")
-        options["commands"] = CommandTable([c for listed in sections.values() for c in listed])
+        options["commands"] = CommandTable(
+            {name: row[0] for rows in sections.values() for name, row in rows.items()}
+        )
         super().__init__(*args, **options)
         self.examples = tuple(examples)
-        self.sections = {
-            title: [str(command.name) for command in commands]
-            for title, commands in sections.items()
-        }
+        self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the sections."""
@@ -146,11 +134,9 @@ class SectionedGroup(ShortHelpCommand, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of names and summaries per section, all in the same columns."""
         width = max(map(len, self.commands))
-        for title, names in self.sections.items():
+        for title, rows in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:<{width}}", summary(self.commands[name])) for name in names]
-                )
+                formatter.write_dl([(f"{name:<{width}}", row[1]) for name, row in rows.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are, without wrapping."""
@@ -160,11 +146,6 @@ class SectionedGroup(ShortHelpCommand, click.Group):
 def documented_command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that turns a function into a command with examples in its help."""
     return click.command(name, cls=ExampleCommand, examples=examples)
-
-
-def summary(command: click.Command) -> str:
-    """Return the first paragraph of a command's help, in one line."""
-    return " ".join((command.help or "").strip().partition("\n\n")[0].split())
 
 
 def _unbroken(text: str) -> str:

@@ -10,6 +10,17 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
+from firstpage.data.formats import write, write_qrels, write_run
+from firstpage.data.io import write_json
+from firstpage.data.preferences import PreferencePairs, write_pairs
+from firstpage.interop.read import (
+    logged_documents,
+    read_clicks,
+    read_logged_run,
+    read_quepid,
+    read_ranklib,
+    warn_unlabeled,
+)
 
 OUTPUT_FORMATS = {
     "ranklib": ("json",), "quepid": ("qrels",), "feature-log": outputs.DATA, "clicks": ("csv",),
@@ -73,9 +84,6 @@ def command(
         written = _convert(kind, file, output, n_features)
     print(f"wrote {written} to {output}", file=sys.stderr)
     if run is not None:
-        from firstpage.data.formats import write_run
-        from firstpage.interop.read import read_logged_run
-
         ranking = read_logged_run(file)
         write_run(ranking, run)
         print(f"wrote {ranking} to {run}", file=sys.stderr)
@@ -83,9 +91,6 @@ def command(
 
 def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) -> Any:
     """Write the documents of a feature log with the labels of judgments; return them."""
-    from firstpage.data.formats import write
-    from firstpage.interop.read import logged_documents, warn_unlabeled
-
     judgments = shared.read_qrels_option(qrels)
     data = logged_documents(file)
     if judgments is None:
@@ -99,21 +104,13 @@ def _convert_log(file: Path, output: Path, qrels: Path | None, unjudged: str) ->
 def _convert(kind: str, file: Path, output: Path, n_features: int | None) -> Any:
     """Read a file and write its contents in our format; return a description of them."""
     if kind == "ranklib":
-        from firstpage.data.io import write_json
-        from firstpage.interop.read import read_ranklib
-
         model = read_ranklib(file, n_features)
         write_json(model.to_dict(), output)
         return f"{model.training['imported']} with {model.n_features} features"
     if kind == "quepid":
-        from firstpage.data.formats import write_qrels
-        from firstpage.interop.read import read_quepid
-
         judgments = read_quepid(file)
         write_qrels(judgments, output)
         return judgments
-    from firstpage.data.preferences import PreferencePairs, write_pairs
-    from firstpage.interop.read import read_clicks
 
     pairs = PreferencePairs.from_arrays(*zip(*read_clicks(file), strict=True))
     write_pairs(pairs, output)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from firstpage.search import Index
+from firstpage.search import Index, read_documents
 
 
 @documented_command(
@@ -85,8 +82,6 @@ def command(
     or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
     usually a `title` and a `text`, and any other fields.
     """
-    from firstpage.search import Index, read_documents
-
     if not documents and not deleted and not refit:
         raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")
     if add and overwrite:

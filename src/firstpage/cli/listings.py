@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
+from firstpage.core import Table, parameter_names
+from firstpage.evaluation.measures import TOOLS, conventions, list_measures
+from firstpage.learning.rankers import RANKERS, describe_rankers
 
 
 @documented_command("measures", "firstpage measures")
@@ -18,11 +22,6 @@ def measures_command(as_json: bool) -> None:
     all_trec and set of trec_eval, and module:Name for a measure of your own.  Every measure takes
     condensed=true, which removes unjudged documents from the rankings first.
     """
-    from itertools import groupby
-
-    from firstpage.core import Table
-    from firstpage.evaluation.measures import TOOLS, conventions, list_measures
-
     by_name = conventions()
     measures = list_measures()
     if as_json:
@@ -55,9 +54,6 @@ def measures_command(as_json: bool) -> None:
 @options.as_json
 def rankers_command(as_json: bool) -> None:
     """List all rankers with their parameters and papers."""
-    from firstpage.core import Table, parameter_names
-    from firstpage.learning.rankers import RANKERS, describe_rankers
-
     if as_json:
         listing = [
             {

@@ -14,6 +14,12 @@ from typing import Any
 
 import click
 
+from firstpage.cli.command_line import WrittenFile
+from firstpage.data import encode_text
+from firstpage.data.formats import registry
+from firstpage.data.io import suffix_of, write_bytes
+from firstpage.interop import report
+
 SUFFIXES = {
     "text": (".txt",), "json": (".json",), "csv": (".csv",), "tsv": (".tsv",),
     "markdown": (".md", ".markdown"), "latex": (".tex",), "html": (".html", ".htm"),
@@ -55,8 +61,6 @@ def format_by_suffix(
     `default` is the format of standard output and of names without a suffix; where it is None,
     a suffix is required.
     """
-    from firstpage.data.io import suffix_of
-
     suffix = "" if path is None else suffix_of(path)[0]
     if not suffix and default is not None:
         return default
@@ -68,8 +72,6 @@ def format_by_suffix(
 
 def suffixes(name: str) -> tuple[str, ...]:
     """Return the suffixes that files of a format may have, the usual one first."""
-    from firstpage.data.formats import registry
-
     data = [suffix for suffix, kind in registry.SUFFIXES.items() if kind == name]
     return tuple(dict.fromkeys([*data, *SUFFIXES.get(name, ())]))
 
@@ -79,8 +81,6 @@ def check_suffix(path: Path | None, formats: Sequence[str], option: str) -> None
 
     A suffix that belongs to no format, such as that of `model.v2`, is accepted.
     """
-    from firstpage.data.io import suffix_of
-
     suffix = "" if path is None else suffix_of(path)[0]
     if any(suffix in suffixes(name) for name in formats):
         return
@@ -96,7 +96,7 @@ def _suffix_error(path: Path | None, formats: Sequence[str], option: str) -> str
     return f"{option} {path}: the name must end in {listed}."
 
 
-class OutputFile(click.Path):
+class OutputFile(WrittenFile):
     """The type of an option that names a file to write, or (without formats) a folder.
 
     Parameters
@@ -108,10 +108,9 @@ class OutputFile(click.Path):
     """
 
     def __init__(self, *formats: str, may_replace: str | None = None) -> None:
-        super().__init__(path_type=Path)
+        super().__init__(may_replace)
         self.name = "file" if formats else "folder"
         self.formats = formats
-        self.may_replace = may_replace
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; refuse one with the suffix of a format that is not written there."""
@@ -134,10 +133,8 @@ def write_per_query(evaluations: list[Any], path: Path | None) -> None:
     """Write the values of each query, if a file is named for them."""
     if path is None:
         return
-    from firstpage.interop.report import per_query_text
-
     kind = format_by_suffix(path, PER_QUERY, "--per-query")
-    write_text(per_query_text(evaluations, kind), path)
+    write_text(report.per_query_text(evaluations, kind), path)
 
 
 def write_text(text: str, output: Path | None) -> None:
@@ -145,9 +142,6 @@ def write_text(text: str, output: Path | None) -> None:
     if output is None:
         print(text)
         return
-    from firstpage.data import encode_text
-    from firstpage.data.io import write_bytes
-
     with write_bytes(output) as out:
         out.write(encode_text(text.rstrip("\n") + "\n"))
     print(f"wrote {output}", file=sys.stderr)

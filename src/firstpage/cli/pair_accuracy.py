@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.systems import RankingFiles
-
-if TYPE_CHECKING:
-    from firstpage.evaluation.measures import PairAccuracy
+from firstpage.core import NOTATIONS, Table
+from firstpage.data.formats import read_run
+from firstpage.data.preferences import read_pairs
+from firstpage.evaluation.measures import NAME, PairAccuracy, pair_accuracy
+from firstpage.interop.report import page
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
@@ -38,11 +41,6 @@ def report_pairs(
     output: Path | None,
 ) -> None:
     """Measure rankings on votes, and write the report of `firstpage evaluate`."""
-    from firstpage.data.formats import read_run
-    from firstpage.data.preferences import read_pairs
-    from firstpage.evaluation.measures import pair_accuracy
-    from firstpage.learning.rankers import read_model
-
     options.only_with("labels, not --pairs", False, *OF_LABELS)
     data, scores, runs = rankings.data, rankings.scores, rankings.runs
     if (data is None) != bool(runs):
@@ -52,7 +50,7 @@ def report_pairs(
     if options.on_command_line("seed") and not (ci or kind == "html"):
         shared.note("--seed has no effect: nothing is random without --ci.")
     votes = read_pairs(pairs)
-    models = [read_model(path) for path in rankings.models]
+    models = [rankers.read_model(path) for path in rankings.models]
     systems: list[Any] = [read_run(path) for path in runs]
     documents = None
     if data is not None:
@@ -70,10 +68,6 @@ def report_pairs(
 
 def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
     """Return the report in one of the formats of `firstpage evaluate`."""
-    from firstpage.core import NOTATIONS, Table
-    from firstpage.evaluation.measures import NAME
-    from firstpage.interop.report import page
-
     if kind == "json":
         rows = [{"system": result.name, **result.to_dict()} for result in results]
         return json.dumps(rows if len(rows) > 1 else results[0].to_dict(), indent=2)
@@ -104,8 +98,6 @@ def _write_per_query(results: Sequence[PairAccuracy], path: Path | None) -> None
     """Write the accuracy and the votes of each query, if a file is named for them."""
     if path is None:
         return
-    from firstpage.core import Table
-    from firstpage.evaluation.measures import NAME
 
     rows = [
         {"system": result.name, "query": str(query), NAME: value, "votes": weight}

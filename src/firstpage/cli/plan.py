@@ -11,6 +11,8 @@ import click
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_arguments
+from firstpage.core import NOTATIONS
+from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
 
 
 @documented_command(
@@ -98,9 +100,6 @@ def command(
     Give judgments with two or more RUNS on pilot queries, as in `compare`: the deviation of their
     differences is estimated from them.  Without runs, give --deviation and --correlation.
     """
-    from firstpage.core import NOTATIONS
-    from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
-
     kind = outputs.report_format(
         format_, as_json, output, ("text", "json", "csv", "markdown", "latex")
     )

@@ -10,6 +10,8 @@ import click
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 from firstpage.cli.systems import RankingFiles, duplicates_option
+from firstpage.core import NOTATIONS
+from firstpage.evaluation.planning import check_pool
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
 
@@ -49,9 +51,6 @@ def command(
     relevant, removed (condensed lists) or relevant, and with several runs the bias against a run
     that is left out of the pool.
     """
-    from firstpage.core import NOTATIONS
-    from firstpage.evaluation.planning import check_pool
-
     kind = outputs.report_format(format_, as_json, output, FORMATS)
     rankings = RankingFiles.from_command_line(files, None, ())
     if not rankings.runs:

@@ -8,6 +8,11 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
+from firstpage.core import DataError
+from firstpage.data.formats import SUFFIXES, to_run, write_run, write_scores
+from firstpage.data.io import suffix_of
+from firstpage.data.shards import Shards
+from firstpage.learning.rankers import read_model
 
 
 @documented_command(
@@ -42,12 +47,6 @@ def command(
     folder of shards, and needs no labels.  Features are matched by name, in any order, if both
     DATA and MODEL have names; else DATA must have as many features as MODEL.
     """
-    from firstpage.core import DataError
-    from firstpage.data.formats import SUFFIXES, to_run, write_run, write_scores
-    from firstpage.data.io import suffix_of
-    from firstpage.data.shards import Shards
-    from firstpage.learning.rankers import read_model
-
     trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")
     options.only_with("a run (--trec, or -o NAME.run)", trec, "tag")

@@ -8,16 +8,23 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.core import DataError
-
-if TYPE_CHECKING:
-    from firstpage.papers import Protocol, Reproduction
+from firstpage.core import DataError, Table
+from firstpage.papers import (
+    Protocol,
+    Reproduction,
+    cell_table,
+    data_folder,
+    dataset_records,
+    list_entries,
+    merge_reproductions,
+    page,
+    reproduce,
+)
 
 OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
 
@@ -81,8 +88,6 @@ def command(
     resumes when it is called again.  `--protocol paper` computes one run first, and says how long
     the others will take.
     """
-    from firstpage.papers import data_folder, reproduce
-
     options.only_with("PAPERS, not --list", not listing, *OF_RUNS)
     if listing:
         if targets:
@@ -121,8 +126,6 @@ def _checked_folder(base: Path | None) -> Path | None:
 
 
 def _render(reproductions: list[Reproduction], kind: str) -> str:
-    from firstpage.papers import cell_table, merge_reproductions, page
-
     if kind == "json":
         return json.dumps(merge_reproductions(reproductions), indent=1)
     if kind == "csv":
@@ -132,9 +135,6 @@ def _render(reproductions: list[Reproduction], kind: str) -> str:
 
 
 def _list(base: Path | None, as_json: bool) -> str:
-    from firstpage.core import Table
-    from firstpage.papers import dataset_records, list_entries
-
     rows, datasets = list_entries(base), dataset_records(base)
     if as_json:
         keys = ("entry", "title", "missing")

@@ -9,6 +9,10 @@ import click
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note
+from firstpage.data.formats import SUFFIXES, QueryTable, format_of, read
+from firstpage.data.io import suffix_of
+from firstpage.evaluation.planning import QuerySample
+from firstpage.search import read_queries
 
 
 @documented_command(
@@ -31,9 +35,6 @@ def command(queries: Path, size: int, sizes: Path | None, seed: int, output: Pat
     QUERIES is a file of queries, judgments or a run; all its queries can be drawn.  `firstpage
     estimate` reads the sample.  Draw it before anybody judges, and judge every drawn query.
     """
-    from firstpage.data.formats import QueryTable
-    from firstpage.evaluation.planning import QuerySample
-
     table = None if sizes is None else QueryTable.read(sizes).numbers("size")
     sample = QuerySample.draw(_query_ids(queries), size, sizes=table, seed=seed)
     sample.write(output)
@@ -42,13 +43,9 @@ def command(queries: Path, size: int, sizes: Path | None, seed: int, output: Pat
 
 def _query_ids(path: Path) -> list[str]:
     """Return the ids of a file of queries, judgments or ranked documents."""
-    from firstpage.data.formats import SUFFIXES, format_of, read
-    from firstpage.data.io import suffix_of
-
     if SUFFIXES.get(suffix_of(path)[0]) in ("qrels", "run", "letor"):
         kind = format_of(path)
         if kind in ("qrels", "run", "letor"):
             return list(read(path, kind).queries)
-    from firstpage.search import read_queries
 
     return list(read_queries(path).ids)

@@ -8,16 +8,26 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from firstpage.data import Qrels, Run
-    from firstpage.search import BM25, Index, Queries, Searcher, SearchResults
+from firstpage.data import Qrels, Run, fold_subsets
+from firstpage.data.formats import check_output, read_run, write, write_run
+from firstpage.search import (
+    BM25,
+    Index,
+    Pools,
+    Queries,
+    Searcher,
+    SearchResults,
+    TextFeatures,
+    choose_features,
+    read_queries,
+    value_text,
+)
 
 MAX_TITLE = 70  # characters of a document that a result shows
 
@@ -35,8 +45,6 @@ query_options = options.combine(
 
 
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
-    from firstpage.search import read_queries
-
     return read_queries(path, format_, "ordinal" if ordinal else "ids")
 
 
@@ -112,9 +120,6 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    from firstpage.data.formats import write_run
-    from firstpage.search import Index
-
     if tune != (qrels is not None):
         raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
     if tune and (k1 is not None or b is not None or weights):
@@ -143,8 +148,6 @@ def _scoring(
     index: Index, k1: float | None, b: float | None, weights: tuple[str, ...]
 ) -> BM25 | None:
     """Return the scoring of the options, or None for that of the index."""
-    from firstpage.search import BM25
-
     if k1 is None and b is None and not weights:
         return None
     stored = index.scoring
@@ -170,8 +173,6 @@ def _scoring(
 
 def _tune(index: Index, queries: Queries, qrels: Qrels) -> BM25:
     """Return the best scoring on judged queries, and store it unless the stored one is as good."""
-    from firstpage.search import Pools
-
     pools = Pools(index.forward, index.engine, queries, qrels)
     with shared.progress_bar("tuning") as progress:
         scoring, value = pools.tune(progress=progress)
@@ -196,9 +197,6 @@ def _tuned_by_fold(
     index: Index, queries: Queries, qrels: Qrels, depth: int, folds: int, seed: int
 ) -> Run:
     """Return candidates whose scoring was tuned on the queries of other folds."""
-    from firstpage.data import Run, fold_subsets
-    from firstpage.search import Pools
-
     listed = _with_candidates(index, queries)
     pools = Pools(index.forward, index.engine, listed, qrels)
     table: dict[str, dict[str, float]] = {name: {} for name, _ in listed}
@@ -273,9 +271,6 @@ def features_command(
     `crossval` and `rank` read.  Parquet and npz also record how the features were computed, so that
     a model trained on them can search INDEX.
     """
-    from firstpage.data.formats import check_output, read_run, write
-    from firstpage.search import Index, TextFeatures, choose_features
-
     check_output(output)
     if own:
         options.search_current_folder()
@@ -334,8 +329,6 @@ def search_command(
 
     No character of TEXT has a special meaning.
     """
-    from firstpage.search import Searcher
-
     options.only_with("--model", model is not None, "explain", "candidates", "own")
     if own:
         options.search_current_folder()
@@ -388,8 +381,6 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
 
 def _title(index: Index, document: Mapping[str, Any]) -> str:
     """Return the beginning of a document's first text field in one line."""
-    from firstpage.search import value_text
-
     texts = (value_text(document[field]) for field in index.schema.analyzers if field in document)
     text = " ".join(next(texts, "").split())
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 1] + "…"

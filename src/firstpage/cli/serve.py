@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from firstpage import serving  # the face: what is behind it needs the extra `serve`
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
 from firstpage.core import require_extras
@@ -133,18 +134,17 @@ def command(
     )
     if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
-    from firstpage.serving import IndexSource, Limits, serve
 
     if own_features:
         options.search_current_folder()
-    limits = Limits(
+    limits = serving.Limits(
         candidates=max_candidates,
         queries=max_queries,
         bytes=max_bytes,
         concurrent_requests=max_at_once,
         connections=max_connections,
     )
-    serve(
+    serving.serve(
         model,
         host,
         port,
@@ -156,5 +156,5 @@ def command(
         hosts=hosts,
         open_page=open_page,
         feedback=feedback,
-        source=None if index is None else IndexSource(index, candidates, own_features),
+        source=None if index is None else serving.IndexSource(index, candidates, own_features),
     )

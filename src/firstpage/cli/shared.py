@@ -1,4 +1,4 @@
-"""Functions that several commands share: reading input, progress bars, rankers, label stores."""
+"""Functions that several commands share: reading input, notes and progress bars."""
 
 from __future__ import annotations
 
@@ -6,31 +6,43 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from firstpage.cli import options
-from firstpage.cli.options import CommandFunction
-from firstpage.core import DataError, FirstpageError, require_extras
+from firstpage.core import (
+    DataError,
+    FirstpageError,
+    Progress,
+    imported,
+)
+from firstpage.data import Column, Dataset, Qrels, join_labels, match_queries
+from firstpage.data.formats import (
+    DiversityQrels,
+    format_of,
+    read,
+    read_diversity_qrels,
+    read_judgments,
+    read_scores,
+    to_qrels,
+)
+from firstpage.data.shards import Shards, is_shard_folder, read_shards
+from firstpage.evaluation.measures import Measure, check_judgments
+from firstpage.learning import rankers  # the face: only a model loads what is behind it
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from firstpage.core import Progress
-    from firstpage.data import Column, Dataset, Qrels
-    from firstpage.data.formats import DiversityQrels
-    from firstpage.data.preferences import PreferencePairs
-    from firstpage.data.shards import Shards
-    from firstpage.evaluation.measures import Measure
-    from firstpage.labeling.app.store import Store
-    from firstpage.learning.rankers import Model, Ranker
+    from firstpage.learning.rankers import Model
 
 
 MAX_NAMES = 5  # file names listed in a note
 PROGRESS_MIN_BYTES = 16 << 20  # size of a file from which on reading shows a progress bar
+
+# Rich takes a tenth of a second to import, and only terminals show progress: the functions that
+# draw it import it.
 
 
 @contextmanager
@@ -100,9 +112,6 @@ def note_once(text: str) -> None:
 
 def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any:
     """Read a file of any format, or all data of a folder of shards."""
-    from firstpage.data.formats import read
-    from firstpage.data.shards import is_shard_folder
-
     if format is None and is_shard_folder(path):
         return _read_folder(path, **read_options).dataset()
     with reading_progress(path) as progress:
@@ -111,8 +120,6 @@ def read_file(path: Path, format: str | None = None, **read_options: Any) -> Any
 
 def read_data(path: Path, **read_options: Any) -> Dataset:
     """Read a dataset; where the file has qrels or a run, name the option that takes it, if any."""
-    from firstpage.data import Dataset
-
     data = read_file(path, **read_options)
     if not isinstance(data, Dataset):
         kind = type(data).__name__.lower()
@@ -126,23 +133,17 @@ def numbered_as(zero_based: bool, path: Path) -> dict[str, Any]:
 
     A file that omits feature 0, since it is 0 everywhere, does not show that they count from 0.
     """
-    from firstpage.data.formats import format_of
-
     is_text = zero_based and (path.is_dir() or format_of(path) == "letor")
     return {"zero_based": True} if is_text else {}
 
 
 def read_data_or_shards(path: Path, **read_options: Any) -> Dataset | Shards:
     """Read a dataset, or the shards of a folder; a note lists the files used as shards."""
-    from firstpage.data.shards import is_shard_folder
-
     return (_read_folder if is_shard_folder(path) else read_data)(path, **read_options)
 
 
 def _read_folder(path: Path, **read_options: Any) -> Shards:
     """Read the shards of a folder; options that they do not have are refused."""
-    from firstpage.data.shards import read_shards
-
     for name in ("categorical", "position"):
         if read_options.get(name):
             raise click.UsageError(f"--{name} needs a data file; {path} is a folder of shards.")
@@ -170,8 +171,6 @@ def options_of_models(path: Path, *models: Model) -> dict[str, Any]:
     They name a table's columns in which models know categories, and tell whether the features of
     LETOR text count from 0.
     """
-    from firstpage.data.formats import format_of
-
     zero_based = any((model.training.get("data") or {}).get("zero_based") for model in models)
     numbering = numbered_as(zero_based, path)
     if numbering or path.is_dir() or not any(model.categories for model in models):
@@ -204,7 +203,6 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
     """Read the judgments of --qrels, of any kind; print whether confidences weight the queries."""
     if path is None:
         return None
-    from firstpage.data.formats import read_judgments
 
     judgments = read_judgments(path)
     weights = judgments.query_weights
@@ -223,29 +221,10 @@ def read_qrels_option(path: Path | None, confidences: bool = False) -> Qrels | N
     return replace(judgments, query_weights=None)
 
 
-def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
-    """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
-    from firstpage.data.preferences import read_pairs
-    from firstpage.learning.rankers import ACCURACY, DEFAULT_MEASURE, LOG_LOSS, pair_measure
-
-    for ranker in rankers:
-        ranker.check_pairs()
-        if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
-            raise click.UsageError(
-                f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "
-                f"{LOG_LOSS}."
-            )
-        ranker.set_params(measure=str(pair_measure(ranker.measure)))
-    return read_pairs(path)
-
-
 def join_judgments(
     datasets: Sequence[Any], qrels: Qrels | None, unjudged: str, source: str | None = None
 ) -> list[Any]:
     """Return datasets with the labels of --qrels, and print what was joined in one line."""
-    from firstpage.data import join_labels
-    from firstpage.data.shards import Shards
-
     options.only_with("--qrels", qrels is not None, "unjudged", "confidences")
     if qrels is None:
         return list(datasets)
@@ -278,9 +257,6 @@ def read_truth(
     if data is None and qrels is None:
         raise click.UsageError("give the ground truth: a data file, or --qrels.")
     if any(m.of_subtopics for m in measures):
-        from firstpage.data.formats import read_diversity_qrels
-        from firstpage.evaluation.measures import check_judgments
-
         if qrels is None or not of_run:
             raise click.UsageError("measures of diversity need --run, and --qrels with subtopics.")
         judgments = read_diversity_qrels(qrels)
@@ -294,9 +270,7 @@ def read_truth(
         return plain
     known: dict[str, Any] = {}
     if models:
-        from firstpage.learning.rankers import read_model  # slow to import
-
-        known = options_of_models(data, *map(read_model, models))
+        known = options_of_models(data, *map(rankers.read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
     if plain is None:
         return read
@@ -312,8 +286,6 @@ def read_truth(
 
 def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
     """Return the queries that the judgments contain: others are not measured, as in trec_eval."""
-    from firstpage.data import match_queries
-
     judged = match_queries(data.queries, qrels.queries) >= 0
     if judged.all():
         return data
@@ -326,9 +298,6 @@ def measured_queries(data: Dataset, qrels: Qrels) -> Dataset:
 
 def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
     """Read the scores of the documents of a data file or of shards, one per row."""
-    from firstpage.data import Column
-    from firstpage.data.formats import read_scores
-
     if isinstance(truth, Column):
         raise click.UsageError("--scores requires a data file, whose documents it scores.")
     scores = read_scores(path, truth.n_docs)
@@ -337,10 +306,6 @@ def read_scores_of(truth: Dataset | Column | Shards, path: Path) -> Any:
 
 def as_qrels(truth: Dataset | Column | Shards) -> Column:
     """Return judgments for runs, also those of a data file with document ids."""
-    from firstpage.data import Dataset
-    from firstpage.data.formats import to_qrels
-    from firstpage.data.shards import Shards
-
     if isinstance(truth, Shards):
         raise FirstpageError(f"{truth.source}: shards go with --scores, not with --run.")
     if not isinstance(truth, Dataset):
@@ -352,105 +317,16 @@ def as_qrels(truth: Dataset | Column | Shards) -> Column:
     return to_qrels(truth)
 
 
-def ranker_from_options(
-    name: str,
-    settings: tuple[str, ...],
-    measure: str | None,
-    normalize: str,
-    seed: int,
-    threads: int | None = None,
-) -> Ranker:
-    """Return the ranker that the command line describes, with its parameters checked."""
-    from firstpage.core import parse_call, parse_literal
-    from firstpage.learning.rankers import ranker as ranker_by_name
-
-    parameters: dict[str, Any] = {"seed": seed}
-    if measure is not None:  # else the default of the ranker
-        parameters["measure"] = measure
-    if threads is not None:
-        parameters["threads"] = threads
-    if normalize != "none":
-        parameters["normalize"] = normalize
-    sources = {
-        key: f"--{key}"
-        for key in ("measure", "seed", "normalize", "threads")
-        if options.on_command_line(key)
-    }
-    for item in settings:
-        key, equals, value = (word.strip() for word in item.partition("="))
-        if not equals or not key:
-            raise click.UsageError(f"--set takes NAME=VALUE; got {item!r}.")
-        if key in sources:
-            raise click.UsageError(f"{key} is given twice: by {sources[key]} and by --set {item}.")
-        parameters[key], sources[key] = parse_literal(value), f"--set {item}"
-    inline = parse_call(name)[1]  # parameters in the name, as in ListMLE(k=10)
-    if any(":" in str(value) for value in (name, *parameters.values())):
-        options.search_current_folder()
-    for key in inline:
-        if key in sources:
-            raise click.UsageError(f"{key} is given twice: in {name} and by {sources[key]}.")
-    ranker = ranker_by_name(name, **{k: v for k, v in parameters.items() if k not in inline})
-    ranker.check_parameters()
-    return ranker
-
-
 def check_rel(measures: Sequence[Measure]) -> None:
     """Refuse --rel where no measure depends on it."""
     used = any(hasattr(measure, "rel") and measure.rel is None for measure in measures)
     options.only_with("a measure of relevant documents that does not set rel itself", used, "rel")
 
 
-def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None:
-    """Refuse settings that need validation data: the measure and the patience.
-
-    Rankers that train on a measure, whose default depends on k, need none for it.
-    """
-    trains_on_measure = type(ranker).measure is None
-    options.only_with(condition, met or trains_on_measure, "measure")
-    if ranker.patience is not None and not met:
-        raise click.UsageError(f"patience={ranker.patience} requires {condition}.")
-
-
 def load_function(text: str, option: str) -> Callable[..., Any]:
     """Return the function named as `module:name`; the current folder is searched first."""
-    from firstpage.core import imported
-
     options.search_current_folder()
     try:
         return cast("Callable[..., Any]", imported(text, "function"))
     except DataError as error:
         raise DataError(f"{option}: {error.message}", error.advice) from error
-
-
-def check_web_packages() -> None:
-    """Raise an error that names what to install, if a package of the application is missing."""
-    require_extras("The labeling application", "web")
-
-
-def with_web(command: CommandFunction) -> CommandFunction:
-    """Make a command check the packages of the labeling application before anything else."""
-
-    @wraps(command)
-    def checked(*args: Any, **options: Any) -> Any:
-        check_web_packages()
-        return command(*args, **options)
-
-    return cast("CommandFunction", checked)
-
-
-@contextmanager
-def open_store(location: str, create: bool = False) -> Iterator[Store]:
-    """Open the store of a folder or database URL; a folder without one is an error by default."""
-    check_web_packages()
-    from firstpage.labeling.app.store import Store, holds_store
-
-    if not create and not holds_store(location):
-        raise DataError(
-            f"{location}: has no labeling project; create one with: firstpage label setup"
-        )
-    store = Store(location).prepare()
-    try:
-        with store.readable_errors():
-            yield store
-    finally:
-        store.close()

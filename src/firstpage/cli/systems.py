@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
 from firstpage.cli import options, shared
-
-if TYPE_CHECKING:
-    from firstpage.evaluation.measures import Measure
+from firstpage.data.formats import QueryTable, format_of, read_qrels, read_run
+from firstpage.evaluation.measures import Convention, Measure, expand_patterns, unique_names
 
 STANDARD_INPUT = Path("-")
 TRUTH_ONCE = "with --run, give the ground truth once: a data file, or --qrels."
@@ -50,8 +49,6 @@ class RankingFiles:
 
         With --scores or --model, the only argument is the data file.
         """
-        from firstpage.evaluation.measures import expand_patterns
-
         data, positional = None, list(files)
         if scores or models:
             data = positional[0] if positional else None
@@ -86,8 +83,6 @@ class RankingFiles:
     def read_truth(self, measures: Sequence[Measure] = ()) -> Any:
         """Read the ground truth that the measures need; for runs, as judgments."""
         if self.qrels == STANDARD_INPUT:
-            from firstpage.data.formats import read_qrels
-
             return read_qrels(STANDARD_INPUT)
         truth: Any = shared.read_truth(
             self.data, self.qrels, bool(self.runs), bool(self.scores), measures, self.models
@@ -98,8 +93,6 @@ class RankingFiles:
         self, truth: Any, duplicates: str, read_model: Callable[[Path], Any] | None = None
     ) -> dict[str, Any]:
         """Read the rankings by name: a run by its tag, where it has its own, else by its file."""
-        from firstpage.data.formats import read_run
-
         files = [*self.scores, *self.runs, *self.models]
         readers: list[Any] = [partial(shared.read_scores_of, truth)] * len(self.scores)
         readers += [partial(read_run, duplicates=cast("Any", duplicates))] * len(self.runs)
@@ -108,8 +101,6 @@ class RankingFiles:
 
     def named(self, systems: Sequence[Any]) -> dict[str, Any]:
         """Return the rankings by name, given in the order scores, runs, models."""
-        from firstpage.evaluation.measures import unique_names
-
         files = [*self.scores, *self.runs, *self.models]
         runs = range(len(self.scores), len(self.scores) + len(self.runs))
         tags = [system.name if n in runs else "" for n, system in enumerate(systems)]
@@ -117,8 +108,6 @@ class RankingFiles:
 
     def read(self, path: Path, truth: Any, duplicates: str) -> Any:
         """Read another ranking of the same kind: a run, or scores."""
-        from firstpage.data.formats import read_run
-
         if not self.runs:
             return shared.read_scores_of(truth, path)
         return read_run(path, duplicates=cast("Any", duplicates))
@@ -142,8 +131,6 @@ class RankingFiles:
 
 def _has_judgments(path: Path) -> bool:
     """Return whether the first argument is a file of judgments, not of labeled data."""
-    from firstpage.data.formats import format_of
-
     return path.is_file() and format_of(path) in ("qrels", "truth")
 
 
@@ -211,8 +198,6 @@ query_options = options.combine(
 
 def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:
     """Take the options about queries out of the settings; return the arguments of `evaluate`."""
-    from firstpage.data.formats import QueryTable
-
     path, by, weight = (settings.pop(name) for name in ("query_table", "by", "weight"))
     if path is None and (by or weight):
         option, column = ("--by", by) if by else ("--weight", weight)
@@ -223,3 +208,10 @@ def read_query_table(settings: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--query-table needs --by COLUMN or --weight COLUMN.")
     table = None if path is None else QueryTable.read(path)
     return {"query_table": table, "by": by, "weights": weight}
+
+
+def read_convention(settings: dict[str, Any]) -> Convention:
+    """Take --convention, and the options that replace its settings, out of the settings."""
+    names = ("ties", "rel", "queries", "without_relevant", "depth", "condensed", "seed")
+    replaced = {name: settings.pop(name) for name in names if name in settings}
+    return Convention(settings.pop("convention"), **replaced)

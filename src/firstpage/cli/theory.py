@@ -10,6 +10,19 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
+from firstpage.papers import (
+    DEFAULT_SAMPLES,
+    check_theorems,
+    checks_table,
+    consistency,
+    loss_forms,
+    loss_page,
+    loss_text,
+    parse_loss,
+    select_checks,
+    theory_page,
+    theory_text,
+)
 
 
 @documented_command(
@@ -86,8 +99,6 @@ def _run_checks(
     output: Path | None,
 ) -> int:
     """Run or list checks; return the exit code."""
-    from firstpage.papers import DEFAULT_SAMPLES, check_theorems, select_checks
-
     if listing:
         outputs.write_text(_render_list(select_checks(names), kind), output)
         return 0
@@ -100,8 +111,6 @@ def _run_checks(
 
 
 def _render_list(checks: Any, kind: str) -> str:
-    from firstpage.papers import checks_table
-
     if kind == "json":
         keys = ("name", "kind", "holds", "claim")
         return json.dumps([{key: getattr(c, key) for key in keys} for c in checks], indent=1)
@@ -109,8 +118,6 @@ def _render_list(checks: Any, kind: str) -> str:
 
 
 def _render_checks(results: Any, kind: str) -> str:
-    from firstpage.papers import theory_page, theory_text
-
     if kind == "json":
         return json.dumps([result.to_dict() for result in results], indent=1, allow_nan=False)
     return (theory_page if kind == "html" else theory_text)(results)
@@ -118,8 +125,6 @@ def _render_checks(results: Any, kind: str) -> str:
 
 def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str, Any]:
     """Return results by loss; a built-in loss with a top-k form is checked in both forms."""
-    from firstpage.papers import consistency, loss_forms, parse_loss
-
     losses: dict[str, Any]
     if ":" in text:
         losses = {text: shared.load_function(text, "--loss")}
@@ -129,8 +134,6 @@ def _consistency(text: str, k: int, n: int, samples: int, seed: int) -> dict[str
 
 
 def _render_consistency(results: dict[str, Any], kind: str) -> str:
-    from firstpage.papers import loss_page, loss_text
-
     if kind == "json":
         records = {name: result.to_dict() for name, result in results.items()}
         return json.dumps(records, indent=1, allow_nan=False)

@@ -9,16 +9,17 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from firstpage.cli import options, outputs, shared
+from firstpage.cli import options, outputs, ranker_options, shared
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from firstpage.data.preferences import PreferencePairs
-    from firstpage.learning.rankers import Ranker, Step, Tuned
+from firstpage.core import Table, parse_literal, split_arguments
+from firstpage.data import match_columns
+from firstpage.data.preferences import PreferencePairs
+from firstpage.data.shards import Shards, is_shard_folder
+from firstpage.learning.rankers import Ranker, Step, Trial, Tuned, informative_queries, tune
 
 TRIAL_FORMATS = ("csv", "json")
 SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
@@ -118,12 +119,11 @@ def command(
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
     _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
-    from firstpage.data.shards import Shards
 
-    model = shared.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
-    shared.refuse_without_validation(model, "--valid", valid is not None)
+    model = ranker_options.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
+    ranker_options.refuse_without_validation(model, "--valid", valid is not None)
     judgments = shared.read_qrels_option(qrels, confidences)
-    votes = None if pairs is None else shared.read_pairs_option(pairs, model)
+    votes = None if pairs is None else ranker_options.read_pairs_option(pairs, model)
     labeled = qrels is None and (votes is None or model.reads_labels())
     if votes is not None and qrels is not None and not model.reads_labels():
         raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
@@ -187,8 +187,6 @@ def _check_usage(
     output: Path,
 ) -> None:
     """Refuse options that do not go together, before any file is read."""
-    from firstpage.data.shards import is_shard_folder
-
     if tuned and valid is None:
         raise click.UsageError("--tune and --grid choose on validation data; give --valid.")
     if train.is_dir() and not is_shard_folder(train):
@@ -207,8 +205,6 @@ def _check_usage(
 
 def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
     """Print how many queries have equal labels only: rankers that learn preferences skip them."""
-    from firstpage.learning.rankers import informative_queries
-
     skipped = len(data) - int(informative_queries(data).sum())
     if 0 < skipped < len(data) and ranker.needs_preferences:
         shared.note(
@@ -218,8 +214,6 @@ def _note_uninformative_queries(ranker: Ranker, data: Any) -> None:
 
 def _note_pairs(ranker: Ranker, votes: PreferencePairs, data: Any, valid: Any) -> None:
     """Print how many votes are trained on, and what is not used."""
-    from firstpage.data.shards import Shards
-
     if isinstance(data, Shards):
         return  # refused by `fit`
     trained = votes.to_rows(data)
@@ -240,9 +234,6 @@ def _padded(data: Any, valid: Any) -> tuple[Any, Any]:
 
     Shards cannot be widened.
     """
-    from firstpage.data import match_columns
-    from firstpage.data.shards import Shards
-
     if data.feature_names is not None or valid.feature_names is not None:
         return data, valid
     if data.n_features < valid.n_features and not isinstance(data, Shards):
@@ -261,9 +252,6 @@ def _tune(
     votes: PreferencePairs | None,
 ) -> Tuned:
     """Choose the parameters on validation data; print each trial if on a terminal."""
-    from firstpage.core import parse_literal, split_arguments
-    from firstpage.learning.rankers import Trial, tune
-
     search: dict[str, list[Any]] = {}
     for item in grid:
         name, equals, values = item.partition("=")
@@ -334,7 +322,6 @@ def _write_trials(tuned: Tuned, path: Path) -> None:
     if outputs.format_by_suffix(path, TRIAL_FORMATS, "--trials-to") == "json":
         outputs.write_text(json.dumps(rows, indent=1), path)
         return
-    from firstpage.core import Table
 
     head = list(rows[0])
     outputs.write_text(Table(head, [[str(r[h]) for h in head] for r in rows]).csv(), path)

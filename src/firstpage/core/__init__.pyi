@@ -28,7 +28,6 @@ from firstpage.core.folders import remove_abandoned as remove_abandoned
 from firstpage.core.folders import sync_to_disk as sync_to_disk
 from firstpage.core.lazy import lazy_namespace as lazy_namespace
 from firstpage.core.lazy import stub_imports as stub_imports
-from firstpage.core.packages import version_of as version_of
 from firstpage.core.registry import PACKAGE as PACKAGE
 from firstpage.core.registry import ParameterError as ParameterError
 from firstpage.core.registry import Registry as Registry

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import ndtr
-from scipy.stats import norm, rankdata
+from scipy.stats import norm
 from scipy.stats.qmc import MultivariateNormalQMC
 
 from firstpage.core.errors import DataError
@@ -21,7 +21,6 @@ from firstpage.labeling.belief.utilities import (
     PRIOR_SDS,
     BeliefEnsemble,
     Utilities,
-    _average_ranks,
     bradley_terry,
     fit,
     information,
@@ -179,13 +178,6 @@ def test_a_prior_enters_by_its_ranks() -> None:
     assert list(np.argsort(ranks.mean)) == [0, 4, 2, 1, 3]
     np.testing.assert_allclose(ranks.variance, 4.0 * (1 - 0.36))
     np.testing.assert_allclose(prior(5, 2.0, [1, 1, 1, 1, 1]).mean, 0.0, atol=1e-12)
-
-
-@pytest.mark.slow
-@given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 0.1, 7.0]), min_size=1, max_size=9))
-def test_equal_scores_of_a_prior_share_their_mean_rank(scores: list[float]) -> None:
-    mean_ranks = rankdata(scores)
-    assert _average_ranks(np.array(scores)).tolist() == mean_ranks.tolist()
 
 
 def test_documents_with_similar_features_are_correlated() -> None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import click
 
-from firstpage.cli.dcglearn import choose, compare, learn, show
 from firstpage.cli.help import SectionedGroup
 
 SECTIONS = {
-    "Learn": [learn.command, choose.command, show.command],
-    "Check": [compare.command, learn.simulate_command],
+    "Learn": {
+        "learn": ("dcglearn.learn", "Learn a measure from preferences between rankings."),
+        "choose": (
+            "dcglearn.choose",
+            "Choose the pairs of POOL that are most informative to judge.",
+        ),
+        "show": ("dcglearn.show", "Show the gains and discounts of a learned measure."),
+    },
+    "Check": {
+        "compare": ("dcglearn.compare", "Compare two measures on the same rankings."),
+        "simulate": (
+            "dcglearn.learn:simulate_command",
+            "Learn a known measure from simulated preferences.",
+        ),
+    },
 }
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.dcglearn import inputs
 from firstpage.cli.help import documented_command
-
-if TYPE_CHECKING:
-    from firstpage.data.preferences import Preferences
+from firstpage.data.preferences import Preferences, read_utility, rows_to_judge, write_json_lines
+from firstpage.evaluation.dcglearn import DCGLearn, advice, choose
 
 
 @documented_command(
@@ -62,8 +61,6 @@ def command(
     options.only_with("--prefs", prefs is not None, "depth")
     if (measure is None) == (prefs is None):
         raise click.UsageError("give either --measure or --prefs.")
-    from firstpage.data.preferences import rows_to_judge, write_json_lines
-    from firstpage.evaluation.dcglearn import choose
 
     files = (qrels, runs, inputs.parse_grades(grades))
     pairs = inputs.read(pool, *files, pool=True)
@@ -97,10 +94,7 @@ def _learned(
 ) -> tuple[Any, dict[str, Any] | None]:
     """Return the measure of a file, or the learner fitted to preferences with its advice."""
     if measure is not None:
-        from firstpage.data.preferences import read_utility
-
         return read_utility(measure), None
-    from firstpage.evaluation.dcglearn import DCGLearn, advice
 
     assert prefs is not None
     preferences = inputs.read(prefs, *files)

@@ -10,7 +10,19 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_options
+from firstpage.cli.systems import (
+    RankingFiles,
+    duplicates_option,
+    ranking_options,
+    read_convention,
+)
+from firstpage.evaluation.dcglearn import (
+    SystemRankings,
+    coherence_of_rankings,
+    parse_dcg,
+    verdicts_of_rankings,
+)
+from firstpage.interop.report import coherence_page, coherence_text
 
 
 @documented_command(
@@ -65,8 +77,6 @@ def command(
     shows whether the verdict of the first MEASURE holds for all gains that rise with the grade
     and all discounts that fall with the rank, or by what factor they may change before it flips.
     """
-    from firstpage.evaluation.dcglearn import parse_dcg
-
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     if len(arguments) < 2:
         raise click.UsageError("name two measures, such as NDCG@10 'DCG(gain=linear)@10'.")
@@ -87,16 +97,8 @@ def command(
 
 def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[str, Any]) -> Any:
     """Return the coherence of the two measures, and the verdicts of the first."""
-    from firstpage.evaluation.dcglearn import (
-        SystemRankings,
-        coherence_of_rankings,
-        verdicts_of_rankings,
-    )
-
     depth = max(measure.depth for measure in measures)
-    ranked = SystemRankings.from_systems(
-        systems, truth, options.read_convention(settings), depth=depth
-    )
+    ranked = SystemRankings.from_systems(systems, truth, read_convention(settings), depth=depth)
     first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:
         verdicts = verdicts_of_rankings(
@@ -113,8 +115,6 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
 
 
 def _render(coherence: Any, verdicts: Any, kind: str) -> str:
-    from firstpage.interop.report import coherence_page, coherence_text
-
     if kind == "json":
         record = {**coherence.to_dict(), "verdicts": [v.to_dict() for v in verdicts]}
         return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)

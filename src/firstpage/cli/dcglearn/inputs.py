@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.core import DataError
-
-if TYPE_CHECKING:
-    from firstpage.data.preferences import PreferenceFiles, Preferences
+from firstpage.data.formats import read_run
+from firstpage.data.io import suffix_of
+from firstpage.data.preferences import PreferenceFiles, Preferences, read_preferences
 
 ranking_options = options.combine(
     click.option(
@@ -44,9 +43,6 @@ def read(
     pool: bool = False,
 ) -> Preferences:
     """Read preferences or a pool; documents are looked up in the judgments, if there are any."""
-    from firstpage.data.formats import read_run
-    from firstpage.data.preferences import read_preferences
-
     runs_by_name = {_run_name(run): read_run(run) for run in runs}
     if len(runs_by_name) < len(runs):
         raise DataError("two runs have the same name; rename one file.")
@@ -57,8 +53,6 @@ def read(
 
 def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> PreferenceFiles:
     """Return the files of a folder, which are read one by one later."""
-    from firstpage.data.preferences import PreferenceFiles
-
     if qrels is not None or runs:
         raise click.UsageError(
             "the files of a folder must have grades in their rows; leave out --qrels and --run."
@@ -68,8 +62,6 @@ def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> Prefe
 
 def _run_name(path: Path) -> str:
     """Return the file name of a run without the suffixes of format and compression."""
-    from firstpage.data.io import suffix_of
-
     return (Path(path.stem) if suffix_of(path)[1] else path).stem
 
 

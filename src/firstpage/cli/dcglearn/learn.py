@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,17 @@ from firstpage.cli import options, outputs, shared
 from firstpage.cli.dcglearn import inputs
 from firstpage.cli.help import documented_command
 from firstpage.core import DataError
-
-if TYPE_CHECKING:
-    from firstpage.evaluation.dcglearn import DCGLearn
+from firstpage.evaluation.dcglearn import (
+    DCGLearn,
+    advice,
+    compare_with_dcg,
+    intervals,
+    length_notes,
+    position_test,
+    simulate,
+    unjudged_fraction_notes,
+)
+from firstpage.interop.report import utility_page, utility_text
 
 
 @documented_command(
@@ -143,20 +151,14 @@ def command(
     if as_json:
         print(json.dumps(utility.to_dict(), indent=1))
     else:
-        from firstpage.interop.report import utility_text
-
         print(utility_text(utility))
         if output is not None:
             print(f"wrote {output}: use it as DCG({output})@{learner.K}")
     if html is not None:
-        from firstpage.interop.report import utility_page
-
         outputs.write_text(utility_page(utility, prefs.name), html)
 
 
 def _learner(settings: dict[str, Any], grades: Sequence[int] | None) -> DCGLearn:
-    from firstpage.evaluation.dcglearn import DCGLearn
-
     names = ("decreasing", "nonnegative", "strong_margin", "unjudged", "pooling", "seed")
     return DCGLearn(
         settings["depth"],
@@ -179,8 +181,6 @@ def _parse_cost(text: str) -> Any:
 
 def _notes(learner: DCGLearn) -> Iterator[str]:
     """Yield what the defaults of --K and --unjudged change about the lists."""
-    from firstpage.evaluation.dcglearn import length_notes, unjudged_fraction_notes
-
     if not options.on_command_line("depth"):
         yield from length_notes(learner.longest_list_, learner.positions_)
     if not options.on_command_line("unjudged"):
@@ -189,8 +189,6 @@ def _notes(learner: DCGLearn) -> Iterator[str]:
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:
     """Return the record of a fit: intervals, tests, and advice on whether more would pay."""
-    from firstpage.evaluation.dcglearn import advice, compare_with_dcg, intervals, position_test
-
     about = learner.about()
     single_query = len(set(learner.groups_.tolist())) < 2
     if rounds and single_query:
@@ -234,8 +232,6 @@ def simulate_command(
     grades 5 5 4 4 3 3 2 2 1 1; C is tuned on 800 validation pairs with the same noise; accuracy
     is measured on 4,000 test pairs without noise.
     """
-    from firstpage.evaluation.dcglearn import simulate
-
     with shared.progress_bar(f"Data {data}") as progress:
         result = simulate(int(data), pairs, noise, runs, seed, progress).to_dict()
     if as_json:

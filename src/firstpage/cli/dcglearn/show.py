@@ -9,6 +9,8 @@ import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
+from firstpage.data.preferences import read_utility
+from firstpage.interop.report import utility_page, utility_text
 
 
 @documented_command(
@@ -40,9 +42,6 @@ def command(
 
     MEASURE is a file that `firstpage dcglearn learn` wrote.
     """
-    from firstpage.data.preferences import read_utility
-    from firstpage.interop.report import utility_page, utility_text
-
     if output is not None and (as_json or label_gain):
         raise click.UsageError("-o writes a page; leave out --json and --label-gain.")
     options.only_with("--label-gain", label_gain, "top")

@@ -5,36 +5,42 @@ from __future__ import annotations
 import click
 
 from firstpage.cli.help import SectionedGroup
-from firstpage.cli.label import (
-    backup,
-    calibrate,
-    export,
-    import_ratings,
-    judge,
-    people,
-    queries,
-    remove,
-    serve,
-    settings,
-    setup,
-    simulate,
-    stats,
-    tokens,
-    webhook,
-)
 
 SECTIONS = {
-    "Plan": [simulate.command, setup.command, settings.command, people.add_command],
-    "Judge": [serve.command, judge.command, import_ratings.command],
-    "Use the results": [queries.command, stats.command, calibrate.command, export.command],
-    "Administer": [
-        people.link_command,
-        tokens.command,
-        webhook.command,
-        remove.command,
-        backup.command,
-        backup.restore_command,
-    ],
+    "Plan": {
+        "simulate": ("label.simulate", "Simulate the cost and quality of labeling strategies."),
+        "setup": ("label.setup", "Create a labeling project from files."),
+        "settings": ("label.settings", "Show the settings of a project, or change some."),
+        "add": (
+            "label.people:add_command",
+            "Add people to a project, and assign its open work again.",
+        ),
+    },
+    "Judge": {
+        "serve": ("label.serve", "Serve the labeling application."),
+        "judge": ("label.judge", "Let a program judge the open queries of an assessor."),
+        "import": ("label.import_ratings", "Record ratings of Quepid as judgments of an assessor."),
+    },
+    "Use the results": {
+        "queries": ("label.queries", "List the queries of a project."),
+        "stats": ("label.stats", "Report effort, agreement and consistency of assessors."),
+        "calibrate": ("label.calibrate", "Compare the judgments of machines with those of people."),
+        "export": (
+            "label.export",
+            "Export the truth, data to train on, votes on pairs, the log or the report.",
+        ),
+    },
+    "Administer": {
+        "link": (
+            "label.people:link_command",
+            "Print a link by which a person sets a new password.",
+        ),
+        "tokens": ("label.tokens", "List, create or revoke API tokens."),
+        "webhook": ("label.webhook", "Show, set or remove the webhook of a project."),
+        "remove": ("label.remove", "Archive, restore or delete a project, queries or documents."),
+        "backup": ("label.backup", "Back up a project while it is in use."),
+        "restore": ("label.backup:restore_command", "Restore a backup into a new project."),
+    },
 }
 
 

@@ -9,7 +9,9 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.label.access import open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.labeling.app import store as stores
 
 
 @documented_command("backup", "firstpage label backup shop -o shop.backup")
@@ -24,10 +26,9 @@ def command(project: str, output: Path) -> None:
     """
     if output.is_dir():
         raise click.UsageError(f"-o {output}: is a folder; name a file in it.")
-    from firstpage.labeling.app.store import back_up
 
     with open_store(project) as store:
-        kind = back_up(store, output)
+        kind = stores.back_up(store, output)
     print(f"wrote {output} ({kind})", file=sys.stderr)
 
 
@@ -42,11 +43,10 @@ def restore_command(backup: Path, project: str) -> None:
     """
     if not backup.is_file():
         raise click.UsageError(f"{backup}: is not a file.")
-    from firstpage.labeling.app.store import check, restore
 
-    check(backup)  # an incomplete copy creates nothing
+    stores.check(backup)  # an incomplete copy creates nothing
     with open_store(project, create=True) as store:
-        restored = restore(backup, store)
+        restored = stores.restore(backup, store)
     print(f"restored {restored.rows:,} rows into {project}", file=sys.stderr)
     if restored.links:
         note(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store
-
-if TYPE_CHECKING:
-    from firstpage.labeling import MachineCalibration
+from firstpage.cli.label.access import open_store
+from firstpage.cli.shared import note
+from firstpage.labeling import MachineCalibration, calibrate, read_records
+from firstpage.labeling.app import analysis
+from firstpage.labeling.app import store as stores
 
 FORMATS = ("text", "json")
 
@@ -70,8 +70,6 @@ def command(
     if project is not None:
         calibrations = _of_project(project, name, margin, machines)
     else:
-        from firstpage.labeling import calibrate, read_records
-
         assert records is not None
         calibrations = calibrate(read_records(records), list(machines), margin=margin)
     for calibration in calibrations:
@@ -91,7 +89,4 @@ def _of_project(
     location: str, name: str | None, margin: float, machines: tuple[str, ...]
 ) -> list[MachineCalibration]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis import project_calibration
-        from firstpage.labeling.app.store import find_project
-
-        return project_calibration(tx, find_project(tx, name), margin, machines)
+        return analysis.project_calibration(tx, stores.find_project(tx, name), margin, machines)

@@ -10,7 +10,13 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.label.access import open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.data import encode_text
+from firstpage.data.formats import write, write_qrels
+from firstpage.data.io import suffix_of, write_bytes
+from firstpage.labeling.app import analysis, exports
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import Project, Tx
@@ -110,18 +116,15 @@ def command(
     if index is not None and letor is not None:
         raise click.UsageError("features come from --index or from --letor; give one.")
     chosen = _format(content, format_, output)
-    from firstpage.labeling.app.exports import notes
 
     with open_store(project) as store, store.read() as tx:
-        from firstpage.labeling.app.store import find_project
-
-        exported = find_project(tx, name)
+        exported = stores.find_project(tx, name)
         if is_data:
             _write_data(tx, exported, tool, features, index, letor, output, chosen, partial)
             is_empty = False
         else:
             is_empty = not _write(tx, exported, f"{content}.{chosen}", tool, output, partial)
-        remarks = list(notes(tx, exported, f"{content}.{chosen}", tool, partial))
+        remarks = list(exports.notes(tx, exported, f"{content}.{chosen}", tool, partial))
     if is_empty:
         note(f"{output} is empty{'.' if remarks else ': nothing has been judged yet.'}")
     for remark in remarks:
@@ -132,15 +135,9 @@ def _write(
     tx: Tx, project: Project, name: str, tool: str | None, output: Path, partial: bool
 ) -> bool:
     """Write a text; return whether it is not empty."""
-    from firstpage.data import encode_text
-    from firstpage.data.formats import write_qrels
-    from firstpage.data.io import write_bytes
-    from firstpage.labeling.app.analysis import truths
-    from firstpage.labeling.app.exports import export, qrels_of
-
-    chunks = export(tx, project, name, tool, partial)
-    if name == "truth.qrels" and (judged := truths(tx, project, tool, partial)):
-        write_qrels(qrels_of(judged), output)  # its notes name the file
+    chunks = exports.export(tx, project, name, tool, partial)
+    if name == "truth.qrels" and (judged := analysis.truths(tx, project, tool, partial)):
+        write_qrels(exports.qrels_of(judged), output)  # its notes name the file
         return True
     with write_bytes(output) as out:
         return sum(out.write(encode_text(chunk)) for chunk in chunks) > 0
@@ -158,13 +155,10 @@ def _write_data(
     partial: bool,
 ) -> None:
     """Write features and labels together."""
-    from firstpage.data.formats import write
-    from firstpage.labeling.app.exports import dataset, feature_source
-
-    source = feature_source(project, index, letor)
+    source = exports.feature_source(project, index, letor)
     options.only_with("features of an index", source.index is not None, "features")
     with shared.progress_bar("features") as progress:
-        data, remarks = dataset(tx, project, source, features, tool, progress, partial)
+        data, remarks = exports.dataset(tx, project, source, features, tool, progress, partial)
     write(data, output, format_)
     print(f"wrote {data} to {output}", file=sys.stderr)
     for remark in remarks:
@@ -173,8 +167,6 @@ def _write_data(
 
 def _format(content: str, name: str | None, output: Path) -> str:
     """Return the format by its name, else by the suffix of the file; refuse an unknown suffix."""
-    from firstpage.data.io import suffix_of
-
     suffix = suffix_of(output)[0]
     fitting = [kind for kind in FORMATS[content] if suffix in ("", *outputs.suffixes(kind))]
     if name in FORMATS[content]:

@@ -9,8 +9,13 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import check_text
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import FirstpageWarning
+from firstpage.interop.read import read_quepid
+from firstpage.labeling.app import imports
+from firstpage.labeling.app import store as stores
 
 
 @documented_command("import", "firstpage label import shop quepid.csv --login quepid")
@@ -33,20 +38,14 @@ def command(project: str, file: Path, login: str, name: str | None) -> None:
     queries and documents; agreement, truth and exports then count the ratings like any other
     judgment.
     """
-    from firstpage.core import FirstpageWarning
-    from firstpage.interop.read import read_quepid
-
     check_text("--login", login)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)  # rows without a rating are usual
         ratings = read_quepid(file).to_dict()
     with open_store(project) as store:
-        from firstpage.labeling.app.imports import import_ratings
-        from firstpage.labeling.app.store import find_project
-
         with store.read() as tx:
-            chosen = find_project(tx, name)
-        imported = import_ratings(store, chosen, login, ratings)
+            chosen = stores.find_project(tx, name)
+        imported = imports.import_ratings(store, chosen, login, ratings)
     print(f"{imported.ratings} ratings of {imported.queries} queries, recorded as {login!r}.")
     for remark in imported.notes():
         note(remark)

@@ -13,11 +13,26 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.label.access import open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import DataError
+from firstpage.data.io import read_all
+from firstpage.labeling import (
+    DEFAULT_RUBRIC,
+    Assessor,
+    Budget,
+    Chat,
+    Conflicts,
+    Example,
+    Function,
+    RateLimiter,
+    Rubric,
+    app,
+)
+from firstpage.labeling.app import JudgingReport
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
-    from firstpage.labeling import Assessor, Budget, Conflicts, Example
-    from firstpage.labeling.app import JudgingReport
     from firstpage.labeling.app.store import Project, Store
 
 ENDPOINT_ONLY = (
@@ -155,13 +170,10 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
     if settings["max_price"] is not None and not any(settings["prices"]):
         raise click.UsageError("--max-price requires --prices.")
     with open_store(project) as store:
-        from firstpage.core import DataError
-        from firstpage.labeling.app import judge
-        from firstpage.labeling.app.store import find_project, people, projects
-
         with store.read() as tx:
-            chosen_project, person = find_project(tx, name), people.by_login(tx, login)
-            is_assessor = person is not None and projects.is_assessor(
+            chosen_project = stores.find_project(tx, name)
+            person = stores.people.by_login(tx, login)
+            is_assessor = person is not None and stores.projects.is_assessor(
                 tx, chosen_project.id, person.id
             )
         if person is None or not is_assessor:
@@ -173,7 +185,7 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
         assessor = _assessor(settings, chosen_project, store)
         concurrency = 1 if settings["endpoint"] is None else settings["concurrency"]
         with shared.progress_bar(login) as progress:
-            report = judge(
+            report = app.judge(
                 store,
                 chosen_project,
                 person,
@@ -188,8 +200,6 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
 
 
 def _budget(settings: dict[str, Any]) -> Budget:
-    from firstpage.labeling import Budget
-
     minutes = settings["max_minutes"]
     return Budget(
         settings["max_answers"], settings["max_price"], None if minutes is None else 60 * minutes
@@ -215,21 +225,16 @@ def _summary(login: str, report: JudgingReport) -> str:
 
 def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Assessor:
     """Return the assessor; a note explains the treatment of conflicts before the first question."""
-    from firstpage.core import DataError
-    from firstpage.labeling import Function
-    from firstpage.labeling.app.store import describe_scale, shown_scale
-
-    grades = shown_scale(project.options.grades)
+    grades = stores.shown_scale(project.options.grades)
     if settings["endpoint"] is None:
         function = shared.load_function(settings["function"], "--function")
         return Function(_with_error_report(function, settings["function"]), len(grades))
-    from firstpage.labeling import DEFAULT_RUBRIC, Chat, RateLimiter, Rubric
 
     rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
     if "grades" in project.tools and settings["rubric"] is None and project.options.grades:
         raise DataError(
-            f"the project has its own grades ({describe_scale(grades)}); say what each one means "
-            "in a file, and give --rubric FILE."
+            f"the project has its own grades ({stores.describe_scale(grades)}); say what each one "
+            "means in a file, and give --rubric FILE."
         )
     if "grades" in project.tools and rubric.highest != len(grades) - 1:
         raise DataError(
@@ -276,10 +281,9 @@ def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]
     """Return the questions from which examples are taken; a note tells what they come from."""
     if not count:
         return ()
-    from firstpage.labeling.app import agreed_examples
 
     with store.read() as tx:
-        examples = agreed_examples(tx, project, project.tools)
+        examples = app.agreed_examples(tx, project, project.tools)
     queries = len({example.query_key for example in examples})
     note(
         f"examples come from {len(examples)} questions of {queries} queries on which people agree; "
@@ -289,9 +293,6 @@ def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]
 
 
 def _text_of(path: Path) -> str:
-    from firstpage.core import DataError
-    from firstpage.data.io import read_all
-
     try:
         text = read_all(path).decode().strip()
     except UnicodeDecodeError:
@@ -303,7 +304,6 @@ def _text_of(path: Path) -> str:
 
 def _with_error_report(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return the function such that its exceptions become one line with file and line number."""
-    from firstpage.core import DataError
 
     def call(query: Any, left: Any, right: Any) -> Any:
         try:

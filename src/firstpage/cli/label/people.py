@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import (
     add_people,
     assign_and_open,
@@ -14,7 +15,9 @@ from firstpage.cli.label.setup import (
     first_lead,
     print_plan,
 )
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import DataError
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import AssignmentPlan, Project, Tx
@@ -55,9 +58,7 @@ def add_command(
         for login in logins:
             check_text(option, login)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import find_project
-
-        changed = find_project(tx, name)
+        changed = stores.find_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
         plan = _assign(tx, changed, assessors) if assessors else None
     for login, path in links:
@@ -70,15 +71,15 @@ def add_command(
 
 def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentPlan | None:
     """Assign the open work; where nothing can be assigned, print a note that says why."""
-    from firstpage.labeling.app.store import people, texts
-
     if project.state == "closed":
         note(f"the project {project.slug!r} is closed; open it again to assign its work.")
         return None
-    if not texts.of_project(tx, project.id):
+    if not stores.texts.of_project(tx, project.id):
         note(f"the project {project.slug!r} has no queries yet; import some, then assign them.")
         return None
-    return assign_and_open(tx, project, first_lead(tx, project) or people.ensure(tx, assessors[0]))
+    return assign_and_open(
+        tx, project, first_lead(tx, project) or stores.people.ensure(tx, assessors[0])
+    )
 
 
 @documented_command("link", "firstpage label link shop lena --url https://labels.example.org")
@@ -100,13 +101,10 @@ def link_command(project: str, login: str, url: str) -> None:
     invalidates earlier links; the audit log lists it.
     """
     check_text("LOGIN", login)
-    from firstpage.core import DataError
 
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import invitations, people
-
-        person = people.by_login(tx, login)
-        if person is None or person.login == people.LOCAL:
+        person = stores.people.by_login(tx, login)
+        if person is None or person.login == stores.people.LOCAL:
             raise DataError(f"{project}: has no account {login!r} that can sign in.")
-        path = invitations.reset_link(tx, person, None).path
+        path = stores.invitations.reset_link(tx, person, None).path
     print(f"{person.login} sets a new password here (once): {url}{path}")

@@ -10,7 +10,11 @@ import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.label.access import open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import Table
+from firstpage.labeling.app import analysis
+from firstpage.labeling.app import store as stores
 
 COLUMNS = ("query", "state", "documents", "tasks", "done", "judgments", "confidence", "text")
 MAX_TEXT = 50  # characters of a query in the table
@@ -47,10 +51,7 @@ def command(
     """
     kind = outputs.report_format(None, as_json, output, ("text", "json"))
     with open_store(project) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis import queries
-        from firstpage.labeling.app.store import find_project
-
-        rows = queries(tx, find_project(tx, name), search or "")["queries"]
+        rows = analysis.queries(tx, stores.find_project(tx, name), search or "")["queries"]
     chosen = [row for row in rows if state in (None, row["state"])]
     if kind == "json":
         outputs.write_text(json.dumps(chosen, indent=2, ensure_ascii=False), output)
@@ -61,8 +62,6 @@ def command(
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    from firstpage.core import Table
-
     cells = [[_cell(name, row[name]) for name in COLUMNS] for row in rows]
     return Table(list(COLUMNS), cells, left_aligned=2).text()
 

@@ -9,8 +9,13 @@ import click
 
 from firstpage.cli import outputs
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import check_text, first_lead
-from firstpage.cli.shared import open_store, with_web
+from firstpage.core import DataError
+from firstpage.data import encode_text
+from firstpage.data.io import write_bytes
+from firstpage.labeling.app import exports
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import Person, Project, Store
@@ -81,10 +86,8 @@ def command(
         for key in keys:
             check_text(option, key)
     with open_store(project) as store:
-        from firstpage.labeling.app.store import find_project
-
         with store.read() as tx:
-            target = find_project(tx, name)
+            target = stores.find_project(tx, name)
             by = first_lead(tx, target)
         if folder is not None:
             _export(store, target, folder)
@@ -111,41 +114,38 @@ def _change(
     by: Person | None,
 ) -> None:
     """Archive, restore or delete; what is deleted is archived first."""
-    from firstpage.labeling.app.store import archive
-
     restore, delete = action == "restore", action == "delete"
     if documents:
-        change = archive.restore_documents if restore else archive.archive_documents
+        change = stores.archive.restore_documents if restore else stores.archive.archive_documents
         with store.write() as tx:
             change(tx, project, queries[0], documents, by)
             if delete:
-                archive.delete_documents(tx, project, queries[0], documents, by)
+                stores.archive.delete_documents(tx, project, queries[0], documents, by)
     elif queries:
-        change_queries = archive.restore_queries if restore else archive.archive_queries
+        change_queries = (
+            stores.archive.restore_queries if restore else stores.archive.archive_queries
+        )
         with store.write() as tx:
             change_queries(tx, project, queries, by)
         if delete:
-            archive.delete_queries(store, project, queries, by)
+            stores.archive.delete_queries(store, project, queries, by)
     else:
-        change_project = archive.restore_project if restore else archive.archive_project
+        change_project = (
+            stores.archive.restore_project if restore else stores.archive.archive_project
+        )
         with store.write() as tx:
             changed = change_project(tx, project, by)
         if delete:
-            archive.delete_project(store, changed, by)
+            stores.archive.delete_project(store, changed, by)
 
 
 def _export(store: Store, project: Project, folder: Path) -> None:
     """Write the log, the truth and the pool of a project; files that exist are not replaced."""
-    from firstpage.core import DataError
-    from firstpage.data import encode_text
-    from firstpage.data.io import write_bytes
-    from firstpage.labeling.app.exports import export
-
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPORTS:
         path = folder / f"{project.slug}-{name}"
         if path.exists():
             raise DataError(f"{path}: exists already; name another folder.")
         with store.read() as tx, write_bytes(path) as out:
-            for chunk in export(tx, project, name):
+            for chunk in exports.export(tx, project, name):
                 out.write(encode_text(chunk))

@@ -10,7 +10,10 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, with_web
+from firstpage.cli.label.access import with_web
+from firstpage.cli.shared import note
+from firstpage.labeling import app
+from firstpage.labeling.app import store as stores
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9\-]{1,100}")
 STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type", "content-length")
@@ -110,9 +113,8 @@ def command(
             "this system cannot share an address between processes; leave out --workers, or start "
             "several servers on different ports behind a reverse proxy."
         )
-    from firstpage.labeling.app import ServeSettings, serve
 
-    settings = ServeSettings(
+    settings = app.ServeSettings(
         single_user=single_user,
         hosts=hosts,
         proxy=proxy,
@@ -124,15 +126,14 @@ def command(
         auth_create=auth_create,
         private_webhooks=private_webhooks,
     )
-    from firstpage.labeling.app.store import holds_store
 
-    if not holds_store(project):
+    if not stores.holds_store(project):
         problem = "has no labeling project" if Path(project).exists() else "does not exist"
         note(
             f"{project} {problem}; an empty application is created. `firstpage label setup` "
             "creates one from files."
         )
-    serve(project, host, port, settings, workers=workers)
+    app.serve(project, host, port, settings, workers=workers)
 
 
 def _check_header(name: str | None, networks: tuple[str, ...], create: bool) -> None:
@@ -148,6 +149,5 @@ def _check_header(name: str | None, networks: tuple[str, ...], create: bool) -> 
         )
     if not HEADER_NAME.fullmatch(name) or name.lower() in STANDARD_HEADERS:
         raise click.UsageError(f"--auth-header {name!r} is not a name such as X-Remote-User.")
-    from firstpage.labeling.app import parse_networks
 
-    parse_networks(networks)
+    app.parse_networks(networks)

@@ -10,6 +10,7 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import (
     SCALE_OPTIONS,
     check_text,
@@ -18,7 +19,9 @@ from firstpage.cli.label.setup import (
     read_scales,
     scale_options,
 )
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import Table
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import Project
@@ -109,20 +112,16 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         changes["options"] = {**changes.get("options", {}), **scales}
     if not changes:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.labeling.app.store import find_project, fixed_settings
-
-            shown = find_project(tx, name)
+            shown = stores.find_project(tx, name)
             print(_text(shown))
-            for part, reason in fixed_settings(tx, shown).items():
+            for part, reason in stores.fixed_settings(tx, shown).items():
                 note(f"{FIXED[part]} cannot change any more. {reason}")
         return
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import projects, tasks
-
-        before = projects.find_project(tx, name)
+        before = stores.projects.find_project(tx, name)
         _check_tools(before, requested)
-        changed = projects.change(tx, before, changes, first_lead(tx, before))
-        assigned = bool(tasks.of_project(tx, before.id))
+        changed = stores.projects.change(tx, before, changes, first_lead(tx, before))
+        assigned = bool(stores.tasks.of_project(tx, before.id))
     print(_text(changed))
     if assigned and changed.options.replicates != before.options.replicates:
         note("the queries are assigned as before; `firstpage label add` assigns them again.")
@@ -141,8 +140,6 @@ def _check_tools(project: Project, requested: dict[str, Any]) -> None:
 
 def _text(project: Project) -> str:
     """Return the settings of a project, one per line."""
-    from firstpage.core import Table
-
     source = project.source or {}
     values: dict[str, Any] = {
         "title": project.title,

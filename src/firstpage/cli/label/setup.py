@@ -11,10 +11,17 @@ import click
 
 from firstpage.cli import options
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store, with_web
+from firstpage.cli.label.access import open_store, with_web
+from firstpage.cli.shared import note
+from firstpage.core import DataError
+from firstpage.data.io import check_readable, read_all
+from firstpage.labeling import RATES
+from firstpage.labeling.app import imports
+from firstpage.labeling.app import store as stores
+from firstpage.search import Index
 
 if TYPE_CHECKING:
-    from firstpage.labeling.app.imports import ImportCounts, Sources
+    from firstpage.labeling.app.imports import ImportCounts
     from firstpage.labeling.app.store import AssignmentPlan, Person, Project, Tx
 
 MAX_GUIDELINES = 200_000  # characters
@@ -57,9 +64,8 @@ def scale_options(command: Any) -> Any:
 
 def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the project's options for grades, aspects and reasons that were given."""
-    from firstpage.labeling.app.store import parse_scale, parse_tags
-
-    parsers = {"grades": parse_scale, "aspects": parse_tags, "reasons": parse_tags}
+    scale, tags = stores.parse_scale, stores.parse_tags
+    parsers = {"grades": scale, "aspects": tags, "reasons": tags}
     return {
         name: parse(settings[name])
         for name, parse in parsers.items()
@@ -214,9 +220,6 @@ def command(project: str, url: str, **settings: Any) -> None:
 
     PROJECT is a folder, which is created if absent, or a database URL.
     """
-    from firstpage.labeling.app.imports import bundle, texts
-    from firstpage.labeling.app.store import people, projects
-
     _check_names(settings)
     _check_tools(settings)
     guidelines = read_guidelines(settings["guidelines"])
@@ -224,15 +227,15 @@ def command(project: str, url: str, **settings: Any) -> None:
     with ExitStack() as files:
         sources = _open_sources(settings, files)
         named = any(settings[name] is not None for name in (*SOURCE_FILES, "index"))
-        contents = bundle.read(sources) if named or settings["runs"] else None
-        setting = projects.setting_of(_setting(settings))
+        contents = imports.bundle.read(sources) if named or settings["runs"] else None
+        setting = stores.projects.setting_of(_setting(settings))
         with (
             open_store(project, create=True) as store,
-            texts.staged(store, contents, tools, setting) as staged,
+            imports.texts.staged(store, contents, tools, setting) as staged,
             store.write() as tx,
         ):
             lead = _lead(tx, settings["lead"])
-            created = projects.create(
+            created = stores.projects.create(
                 tx,
                 settings["name"],
                 settings["title"],
@@ -249,7 +252,7 @@ def command(project: str, url: str, **settings: Any) -> None:
             assignable = imported.queries and settings["assessors"]
             actor = lead
             if lead is None and assignable:
-                actor = people.ensure(tx, settings["assessors"][0])
+                actor = stores.people.ensure(tx, settings["assessors"][0])
             plan = assign_and_open(tx, created, actor) if assignable and actor else None
             unused = list(_unused_inputs(tx, created))
     print(f"{project}: project {settings['name']!r}, {_counts(imported)}")
@@ -299,9 +302,7 @@ def _check_tools(settings: dict[str, Any]) -> None:
 
 def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
     """Yield a line for each kind of input that was imported and will not be used."""
-    from firstpage.labeling.app.store import texts
-
-    gold_questions = texts.gold_questions_of(tx, project.id, "gold")
+    gold_questions = stores.texts.gold_questions_of(tx, project.id, "gold")
     if gold_questions and not project.setting.gold_rate:
         yield (
             f"{len(gold_questions)} known answers are stored and never asked; --gold-rate mixes "
@@ -316,7 +317,8 @@ def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
             "not asked."
         )
     documents = {
-        row["key"]: texts.documents_of(tx, row["id"]) for row in texts.of_project(tx, project.id)
+        row["key"]: stores.texts.documents_of(tx, row["id"])
+        for row in stores.texts.of_project(tx, project.id)
     }
     single = [key for key, rows in documents.items() if len(rows) == 1]
     if single and "grades" not in project.tools:
@@ -357,11 +359,8 @@ def _check_names(settings: dict[str, Any]) -> None:
 
 def check_text(option: str, word: str) -> None:
     """Refuse a text that databases cannot store."""
-    from firstpage.core import DataError
-    from firstpage.labeling.app.store import storable
-
     try:
-        storable(word)
+        stores.storable(word)
     except ValueError as error:
         raise DataError(f"{option} {error}; remove it.") from error
 
@@ -370,8 +369,6 @@ def read_guidelines(path: Path | None) -> str:
     """Return the text of a file; refuse what a database cannot store."""
     if path is None:
         return ""
-    from firstpage.core import DataError
-    from firstpage.data.io import read_all
 
     data = read_all(path)
     try:
@@ -389,14 +386,10 @@ def read_guidelines(path: Path | None) -> str:
     return text
 
 
-def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
-    from firstpage.core import DataError
-    from firstpage.data.io import check_readable
-    from firstpage.labeling.app.imports import File, Pictures, Sources, from_folder
-
-    def opened_file(path: Path) -> File:
+def _open_sources(settings: dict[str, Any], files: ExitStack) -> imports.Sources:
+    def opened_file(path: Path) -> imports.File:
         check_readable(path)
-        return File(str(path), files.enter_context(path.open("rb")))
+        return imports.File(str(path), files.enter_context(path.open("rb")))
 
     opened: dict[str, Any] = {}
     for name in SOURCE_FILES:
@@ -404,19 +397,17 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
         if path is not None and name == "collection":
             if not path.is_dir():
                 check_readable(path)
-            opened[name] = File.local_collection(path)
+            opened[name] = imports.File.local_collection(path)
         elif path is not None:
             opened[name] = opened_file(path)
     if settings["index"] is not None:
-        from firstpage.search import Index
-
         opened["index"] = Index(settings["index"])
     images: Path | None = settings["images"]
     if images is not None and not images.is_dir():
         raise DataError(f"{images}: is not a folder; --images names the folder of pictures.")
-    pictures = from_folder(images) if images else Pictures()
+    pictures = imports.from_folder(images) if images else imports.Pictures()
     chosen = ("depth", "pool", "seed", "first", "query_format", "ordinal")
-    return Sources(
+    return imports.Sources(
         **opened,
         runs=tuple(map(opened_file, settings["runs"])),
         pictures=pictures,
@@ -429,20 +420,16 @@ def _open_sources(settings: dict[str, Any], files: ExitStack) -> Sources:
 
 def _grade_names(settings: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the project's grades, worst first."""
-    from firstpage.labeling.app.store import grade_names, read_options
-
-    return grade_names(read_options(read_scales(settings)).grades)
+    return stores.grade_names(stores.read_options(read_scales(settings)).grades)
 
 
 def _outcomes(settings: dict[str, Any]) -> tuple[int, ...]:
     """Return the outcomes of a comparison that the project offers."""
-    from firstpage.labeling.app.store import comparison_outcomes, read_options
-
     tools = settings["tools"] or ("pairs",)
-    return comparison_outcomes(read_options(_project_options(settings)), tools)
+    return stores.comparison_outcomes(stores.read_options(_project_options(settings)), tools)
 
 
-def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any] | None:
+def _source_record(settings: dict[str, Any], sources: imports.Sources) -> dict[str, Any] | None:
     """Return where the documents come from, for the export of features."""
     record: dict[str, Any] = {}
     if sources.index is not None:
@@ -457,8 +444,6 @@ def _source_record(settings: dict[str, Any], sources: Sources) -> dict[str, Any]
 
 def _setting(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of judging, as the store saves them."""
-    from firstpage.labeling import RATES
-
     setting = {name: settings[name] for name in ("k", "seed", "refine", *RATES)}
     return {**setting, "strategy": settings["strategy"]} if settings["strategy"] else setting
 
@@ -472,19 +457,17 @@ def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _lead(tx: Tx, login: str | None) -> Person | None:
     """Return the person who leads; the first person of a store becomes its administrator."""
-    from firstpage.labeling.app.store import people
-
     if login is None:
         return None
-    return people.ensure(tx, login, admin=not people.any_account(tx))
+    return stores.people.ensure(tx, login, admin=not stores.people.any_account(tx))
 
 
 def first_lead(tx: Tx, project: Project) -> Person | None:
     """Return the lead who joined first and has not left; None if there is none."""
-    from firstpage.labeling.app.store import people, projects
-
-    rows = projects.members(tx, project, "lead")
-    return next((people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None)
+    rows = stores.projects.members(tx, project, "lead")
+    return next(
+        (stores.people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None
+    )
 
 
 def add_people(
@@ -495,25 +478,24 @@ def add_people(
     by: Person | None = None,
 ) -> list[tuple[str, str]]:
     """Add people to a project; return (login, link to set a password) for those without one."""
-    from firstpage.labeling.app.store import invitations, people, projects
-
     links: dict[str, str] = {}
     for role, logins in (("assessor", assessors), ("lead", leads)):
         for login in logins:
-            person = people.ensure(tx, login)
-            projects.join(tx, project, person, role, by=by)
-            if person.login != people.LOCAL and people.password_hash(tx, person.id) is None:
-                links[login] = invitations.first_password_link(tx, person).path
+            person = stores.people.ensure(tx, login)
+            stores.projects.join(tx, project, person, role, by=by)
+            if (
+                person.login != stores.people.LOCAL
+                and stores.people.password_hash(tx, person.id) is None
+            ):
+                links[login] = stores.invitations.first_password_link(tx, person).path
     return list(links.items())
 
 
 def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     """Assign the work to the assessors, and open a project that is not open yet."""
-    from firstpage.labeling.app.store import assigning, projects
-
-    plan = assigning.assign_tasks(tx, project, by)
+    plan = stores.assigning.assign_tasks(tx, project, by)
     if project.state == "draft":
-        projects.set_state(tx, project, "open", by)
+        stores.projects.set_state(tx, project, "open", by)
     return plan
 
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 from firstpage.cli.shared import note
-
-if TYPE_CHECKING:
-    from firstpage.core import Progress, Table
-    from firstpage.labeling import Simulation, Votes
+from firstpage.core import Progress, Table
+from firstpage.labeling import (
+    Refined,
+    SimulatedQueries,
+    Simulation,
+    Votes,
+    read_votes,
+    simulate,
+    simulation_page,
+    strategy,
+)
 
 DEFAULT_RUNS, DEFAULT_RUNS_PER_QUERY = 2000, 30
 PRIOR_KEYS = ("prior_ndcg", "prior_ndcg_complete")
@@ -106,8 +113,6 @@ def command(
     queries of --n documents, or on recorded votes of people, where each question is answered by
     one of those who judged that pair.
     """
-    from firstpage.labeling import strategy
-
     condition = "random queries, not with --votes"
     options.only_with(condition, votes is None, "n", "noise", "ties", "grades", "prior_tau")
     options.only_with("--votes", votes is not None, "equal_votes")
@@ -131,15 +136,12 @@ def command(
     else:
         print(_table(results, recorded).text())
     if html is not None:
-        from firstpage.labeling import simulation_page
-
         outputs.write_text(simulation_page(results, _table(results, recorded)), html)
 
 
 def _read_votes(path: Path | None) -> list[Votes] | None:
     if path is None:
         return None
-    from firstpage.labeling import read_votes
 
     votes = read_votes(path)
     pairs = sum(comb(len(query.documents), 2) for query in votes)
@@ -158,8 +160,6 @@ def _simulate(
     progress: Progress | None,
 ) -> list[Simulation]:
     """Return a simulation of a strategy per budget."""
-    from firstpage.labeling import Refined, SimulatedQueries, simulate, strategy
-
     simulated = strategy(name)
     if settings["refine"]:
         simulated = Refined(simulated, settings["refine"])
@@ -187,8 +187,6 @@ def _to_dict(results: list[BudgetResult]) -> dict[str, Any]:
 
 
 def _table(results: list[BudgetResult], votes: list[Votes] | None) -> Table:
-    from firstpage.core import Table
-
     k = results[0][1].k
     head = ["strategy", "budget", "questions", "sd", "recall", "se", f"kNDCG@{k}", "se"]
     with_prior = results[0][1].prior_ndcg is not None

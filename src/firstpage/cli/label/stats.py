@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
-from firstpage.cli.shared import note, open_store
+from firstpage.cli.label.access import open_store
+from firstpage.cli.shared import note
+from firstpage.labeling import (
+    AssessorProfile,
+    Study,
+    assessor_profiles,
+    read_records,
+    read_results,
+    study,
+    study_page,
+)
+from firstpage.labeling.app import analysis
+from firstpage.labeling.app import store as stores
 
-if TYPE_CHECKING:
-    from firstpage.labeling import AssessorProfile, Study
-
-    StudyAndProfiles = tuple[Study, list[AssessorProfile]]
+StudyAndProfiles = tuple[Study, list[AssessorProfile]]
 BOOTSTRAP_ROUNDS = 2000
 
 
@@ -66,8 +75,6 @@ def command(
             record["questions"] = questions["all"]
         outputs.write_text(json.dumps(record, indent=2), output)
     elif kind == "html":
-        from firstpage.labeling import study_page
-
         outputs.write_text(study_page(project or str(records), study, profiles), output)
     else:
         outputs.write_text(str(study), output)
@@ -77,10 +84,7 @@ def command(
 
 def _questions(location: str, name: str | None) -> dict[str, Any]:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis import questions
-        from firstpage.labeling.app.store import find_project
-
-        return questions(tx, find_project(tx, name))
+        return analysis.questions(tx, stores.find_project(tx, name))
 
 
 def _question_note(counts: dict[str, Any]) -> str:
@@ -100,19 +104,14 @@ def _question_note(counts: dict[str, Any]) -> str:
 
 def _project_study(location: str, name: str | None, symmetrize: bool) -> StudyAndProfiles:
     with open_store(location) as store, store.read() as tx:
-        from firstpage.labeling.app.analysis import project_study, skipped_questions
-        from firstpage.labeling.app.store import find_project
-
-        project = find_project(tx, name)
-        skipped = skipped_questions(tx, project)
+        project = stores.find_project(tx, name)
+        skipped = analysis.skipped_questions(tx, project)
         if skipped:
             note(f"{skipped} questions were skipped; no figure includes them.")
-        return project_study(tx, project, symmetrize, BOOTSTRAP_ROUNDS)
+        return analysis.project_study(tx, project, symmetrize, BOOTSTRAP_ROUNDS)
 
 
 def _file_study(records: Path, results: Path | None, symmetrize: bool) -> StudyAndProfiles:
-    from firstpage.labeling import assessor_profiles, read_records, read_results, study
-
     rows, labels = read_records(records), {} if results is None else read_results(results)
     analysis = study(rows, labels, symmetrize=symmetrize, rounds=BOOTSTRAP_ROUNDS)
     return analysis, assessor_profiles(rows, labels)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import check_text
-from firstpage.cli.shared import open_store, with_web
+from firstpage.core import DataError, Table
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import ApiToken
@@ -47,37 +49,29 @@ def command(
     TOKEN` and may then do what the person may, within the scope: read, judge (also answer their
     questions) or lead (also change what they lead).  A token is printed once and stored hashed.
     """
-    from firstpage.core import DataError
-
     if (name is None) != (login is None) or (name is not None and revoke is not None):
         raise click.UsageError("give --create with --login, or --revoke, or neither to list.")
     for option, text in (("--create", name), ("--login", login)):
         check_text(option, text or "")
     if name is None and revoke is None:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.labeling.app.store import tokens
-
-            print(_text(tokens.listed(tx)))
+            print(_text(stores.tokens.listed(tx)))
         return
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import people, tokens
-
         if revoke is not None:
-            if not tokens.revoke(tx, revoke, None):
+            if not stores.tokens.revoke(tx, revoke, None):
                 raise DataError(f"{project}: has no token {revoke}; run without --revoke to list.")
             print(f"Token {revoke} was revoked.")
             return
-        person = people.by_login(tx, login or "")
+        person = stores.people.by_login(tx, login or "")
         if person is None:
             raise DataError(f"{project}: has no account {login!r}.")
-        secret, _ = tokens.create(tx, person, name or "", scope, days)
+        secret, _ = stores.tokens.create(tx, person, name or "", scope, days)
     print(secret)
 
 
 def _text(rows: list[ApiToken]) -> str:
     """Return a table of tokens."""
-    from firstpage.core import Table
-
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [
         [

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from firstpage.cli.help import documented_command
+from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import check_text, first_lead
-from firstpage.cli.shared import open_store, with_web
+from firstpage.core import DataError, Table
+from firstpage.labeling import app
+from firstpage.labeling.app import store as stores
 
 if TYPE_CHECKING:
     from firstpage.labeling.app.store import Project, Tx
@@ -39,8 +42,6 @@ def command(
     `firstpage label serve` posts a JSON message to the address, signed with the secret that is
     printed once.
     """
-    from firstpage.core import DataError
-
     if url is not None and remove:
         raise click.UsageError("give --url or --remove.")
     if private_webhooks and url is None:
@@ -48,31 +49,22 @@ def command(
     check_text("--url", url or "")
     if url is None and not remove:
         with open_store(project) as store, store.read() as tx:
-            from firstpage.labeling.app.store import find_project
-
-            print(_text(tx, find_project(tx, name)))
+            print(_text(tx, stores.find_project(tx, name)))
         return
     if url is not None:
-        from firstpage.labeling.app import check_public
-
-        check_public(url, private_webhooks)
+        app.check_public(url, private_webhooks)
     with open_store(project) as store, store.write() as tx:
-        from firstpage.labeling.app.store import find_project, webhooks
-
-        chosen = find_project(tx, name)
+        chosen = stores.find_project(tx, name)
         lead = first_lead(tx, chosen)
         if url is not None:
-            print(f"Secret of the signatures: {webhooks.put(tx, chosen, url, lead).secret}")
-        elif not webhooks.remove(tx, chosen, lead):
+            print(f"Secret of the signatures: {stores.webhooks.put(tx, chosen, url, lead).secret}")
+        elif not stores.webhooks.remove(tx, chosen, lead):
             raise DataError(f"the project {chosen.slug!r} has no webhook.")
 
 
 def _text(tx: Tx, project: Project) -> str:
     """Return the address and the last messages."""
-    from firstpage.core import Table
-    from firstpage.labeling.app.store import webhooks
-
-    hook = webhooks.find(tx, project.id)
+    hook = stores.webhooks.find(tx, project.id)
     if hook is None:
         return f"The project {project.slug!r} has no webhook."
     rows = [
@@ -82,7 +74,7 @@ def _text(tx: Tx, project: Project) -> str:
             str(m["attempts"]),
             "delivered" if m["delivered"] else m["error"] or "waiting",
         ]
-        for m in webhooks.recent(tx, project.id)
+        for m in stores.webhooks.recent(tx, project.id)
     ]
     table = Table(["created", "query", "attempts", "state"], rows, left_aligned=4).text()
     return f"{hook.url}\n{table}" if rows else hook.url

@@ -308,7 +308,7 @@ def prior(
     mean = np.zeros(n)
     variance = prior_sd * prior_sd
     if scores is not None:
-        ranks = _average_ranks(np.asarray(scores, np.float64))
+        ranks = scipy.stats.rankdata(np.asarray(scores, np.float64))
         normal_scores = np.asarray(scipy.special.ndtri((ranks - 0.375) / (n + 0.25)))  # Blom
         mean = prior_correlation * prior_sd * normal_scores
         variance *= 1.0 - prior_correlation * prior_correlation
@@ -322,15 +322,6 @@ def prior(
         correlation = _correlation(features, n, joint)
     variances = np.full(n, variance)
     return Utilities(mean, variance * correlation, MARGIN, 0.0, prior_sd, joint, variances)
-
-
-def _average_ranks(scores: Floats) -> Floats:
-    """Return ranks from 1 upward, where equal scores share the mean of theirs.
-
-    `scipy.stats.rankdata` does the same, but importing it takes most of a second.
-    """
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[inverse])
 
 
 def _correlation(features: Array, n: int, documents: Ints | None = None) -> Floats:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +26,6 @@ from firstpage.core.errors import FirstpageError, warn
 from firstpage.core.folders import VARIABLE as CACHE_VARIABLE
 from firstpage.core.folders import atomic_replace, cache_folder
 from firstpage.core.kernels.compiler.functions import Subroutine, fingerprint, jitted
-from firstpage.core.packages import version_of
 from firstpage.core.types import Floats, Ints
 
 FORMAT = 4  # of the cached files; increment it when their meaning changes
@@ -79,9 +79,10 @@ def _requested() -> str:
 def check_versions() -> None:
     """Raise an error for versions of Numba and llvmlite with which linking was not tested."""
     for package, (first, end) in TESTED_VERSIONS.items():
-        installed = version_of(package)
-        if installed is None:
-            raise LinkingError(f"{package} is not installed")
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            raise LinkingError(f"{package} is not installed") from None
         numbers = tuple(int(number) for number in installed.split(".")[:2])
         if not first <= numbers < end:
             raise LinkingError(f"{package} {installed} is not a tested version")
@@ -257,7 +258,7 @@ def _toolchain() -> tuple[str, ...]:
     import llvmlite.binding as llvm
 
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    tools = version_of("numba"), version_of("llvmlite")
+    tools = version("numba"), version("llvmlite")
     return (sys.version, platform.machine(), *tools, cpu, features)
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firstpage import __version__
-from firstpage.core import DataError, Floats, version_of
+from firstpage.core import DataError, Floats
 from firstpage.data import Dataset
 from firstpage.data.preferences import RowPairs
 from firstpage.evaluation.measures import Convention, rank_lists
@@ -177,9 +179,8 @@ def versions() -> dict[str, str]:
     """Return the versions of the packages that a fit may use."""
     versions_by_package = {"firstpage": __version__}
     for package in ("numpy", "scipy", "lightgbm", "xgboost-cpu", "torch"):
-        version = version_of(package, package.removesuffix("-cpu"))
-        if version is not None:
-            versions_by_package[package] = version
+        with suppress(PackageNotFoundError):
+            versions_by_package[package] = version(package)
     return versions_by_package
 
 
