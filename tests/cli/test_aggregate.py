@@ -10,10 +10,11 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=12, docs="uniform(3, 20)", features=4, grades=3)
 DATA = RECIPE.dataset()
-TRUE = RECIPE.true_utility(DATA.X)
+TRUE = RECIPE.true_utility(dense(DATA.X))
 SCORES = [TRUE + s * np.random.default_rng(s).normal(size=DATA.n_docs) for s in (1, 2, 3)]
 
 
@@ -38,7 +39,7 @@ RUNS = ("0.run", "1.run", "2.run")
 
 def order(path: str) -> dict[str, list[str]]:
     table = fp.read_run(path).to_dict()
-    return {q: sorted(docs, key=lambda d, docs=docs: -docs[d]) for q, docs in table.items()}
+    return {q: sorted(docs, key=docs.__getitem__, reverse=True) for q, docs in table.items()}
 
 
 def test_run_goes_to_standard_output_and_summary_to_standard_error(run, files) -> None:

@@ -14,11 +14,12 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense, instance
 from tests.patience import PATIENCE
 
 SYNTHETIC = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
 RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
-UTILITY = RECIPE.true_utility(SYNTHETIC.X)
+UTILITY = RECIPE.true_utility(dense(SYNTHETIC.X))
 
 
 @pytest.fixture
@@ -302,7 +303,7 @@ def test_describe_summarizes_files(run, files) -> None:
 
 
 def test_describe_names_models(run, files) -> None:
-    data = fp.read(files / "data.txt")
+    data = instance(fp.Dataset, fp.read(files / "data.txt"))
     fp.Regression().fit(data).save(files / "model.json")
     record = json.loads(run("describe", files / "model.json", "--json").stdout)
     assert (record["kind"], record["ranker"]) == ("model", "Regression")
@@ -316,7 +317,9 @@ def test_convert_changes_format_and_ground_truth(run, files) -> None:
     code, _, err = run("convert", files / "data.txt", files / "x.parquet")
     assert code == 0
     assert "wrote" in err
-    assert np.array_equal(fp.read(files / "x.parquet").X, SYNTHETIC.X)
+    assert np.array_equal(
+        dense(instance(fp.Dataset, fp.read(files / "x.parquet")).X), dense(SYNTHETIC.X)
+    )
     run("convert", files / "x.parquet", files / "top.txt", "--truth", "top-k", "--k", 3)
     assert fp.read_letor(files / "top.txt").truth.top_k_depth == 3
     run("convert", files / "data.qrels", files / "full.qrels", "--truth", "full-order")
@@ -324,7 +327,7 @@ def test_convert_changes_format_and_ground_truth(run, files) -> None:
     run("convert", files / "data.txt", files / "b.qrels", "--truth", "binary", "--rel", 2)
     assert set(fp.read_qrels(files / "b.qrels").labels) == {0, 1}
     run("convert", files / "data.txt", files / "n.npz", "--normalize", "minmax")
-    assert fp.read(files / "n.npz").X.max() == 1
+    assert instance(fp.Dataset, fp.read(files / "n.npz")).X.max() == 1
     run("convert", files / "data.txt", files / "r.run", "--scores", files / "good.scores")
     assert fp.read_run(files / "r.run").name == "good"
     assert run("convert", files / "data.txt", "-", "--to", "letor")[0] == 0

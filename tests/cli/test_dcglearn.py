@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,10 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, st
     Path("many").mkdir()
     for number, line in enumerate(lines):
         Path(f"many/{number}.jsonl").write_text(line)
-    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test-rounds", 0)
+    words: tuple[Any, ...] = (
+        *("dcglearn", "learn", "p.jsonl", "--C", 1),
+        *("--rounds", 0, "--test-rounds", 0),
+    )
     if stored == "folder":
         words = ("dcglearn", "learn", "many", "--C", 1)
     notes = run(*words).stderr
@@ -126,7 +130,7 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     worth = {
         (name, q): sum(
             qrels[q][d] / np.log2(i + 2)
-            for i, d in enumerate(sorted(docs, key=lambda d, t=table[q]: -t[d]))
+            for i, d in enumerate(sorted(docs, key=table[q].__getitem__, reverse=True))
         )
         for name, table in runs.items()
         for q in qrels
@@ -341,10 +345,12 @@ def test_grades_of_a_file_and_of_a_folder_are_equal(run, files, grades):
 def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
     """Unjudged documents have grade 0, because all grades are above it."""
     learners = []
-    monkeypatch.setattr(
-        "firstpage.evaluation.dcglearn.choose",
-        lambda learner, *_: learners.append(learner) or [0],
-    )
+
+    def choose(learner, *_):
+        learners.append(learner)
+        return [0]
+
+    monkeypatch.setattr("firstpage.evaluation.dcglearn.choose", choose)
     rows = [
         {"query": f"q{q}", "left": [1 + q % 2, 2], "right": [2, None], "outcome": 1 - q % 2}
         for q in range(8)

@@ -19,6 +19,7 @@ from firstpage.labeling.app.store.judging import JudgingService, SubmittedAnswer
 from firstpage.labeling.app.store.log import Timing
 from firstpage.labeling.app.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
+from tests.narrow import present
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def judge_all(where: str, taste: dict[str, int]) -> None:
         for task in work:
             state = service.state(task.id, person)
             while state.question is not None:
-                left, right = state.question.left.key, state.question.right.key
+                left, right = state.question.left.key, present(state.question.right).key
                 swapped = odd and {left, right} == {"d6", "d7"}
                 outcome = 1 if (left > right) != bool(swapped) else -1
                 span = {"kind": "active", "ms": 2000}

@@ -11,6 +11,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
+from tests.narrow import instance, present
 
 COLORS, THINGS = ("red", "blue", "green"), ("shoe", "coat", "sock")
 KEYS = """
@@ -107,8 +108,8 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     words = ("label", "export", "p", "--content", "data")
     result = done(run(*words, "--features", "short", "-o", "data.parquet"))
     assert "3 queries, 9 documents" in result.stderr
-    data = fp.read("data.parquet")
-    assert list(data.docids)[:3] == ["sku 0", "sku 1", "sku 2"]
+    data = instance(fp.Dataset, fp.read("data.parquet"))
+    assert list(present(data.docids))[:3] == ["sku 0", "sku 1", "sku 2"]
     assert data.y.tolist() == [2, 1, 0] * 3
     features = fp.TextFeatures(shop, "short")
     run_of_labels = fp.Run.from_dict(
@@ -120,14 +121,14 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     done(run("train", "ListNet", "data.parquet", "-o", "model.json"))
     assert fp.Searcher(shop, fp.load("model.json")).search("coat", depth=1).ids
     result = done(run(*words, "--index", "shop.index", "--features", "all", "-o", "all.npz"))
-    assert fp.read("all.npz").n_features > data.n_features
+    assert instance(fp.Dataset, fp.read("all.npz")).n_features > data.n_features
     result = done(run(*words, "-o", "chosen.npz"))
     assert f"shop.index: chose {data.n_features} features (short, values) of " in result.stderr
-    assert fp.read("chosen.npz").feature_names == data.feature_names
+    assert instance(fp.Dataset, fp.read("chosen.npz")).feature_names == data.feature_names
 
 
 def by_query(data: fp.Dataset) -> dict[str, list[str]]:
-    ids, ends = list(data.docids), data.offsets.tolist()
+    ids, ends = list(present(data.docids)), data.offsets.tolist()
     return {q: ids[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
 
 
@@ -157,8 +158,12 @@ def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     )
     judge(run, "p", "colors")
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
-    data = fp.read("d.npz")
-    assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
+    data = instance(fp.Dataset, fp.read("d.npz"))
+    assert dict(zip(present(data.docids), data.y, strict=True)) == {
+        "sku 2": 3,
+        "sku 0": 2,
+        "sku 1": 2,
+    }
 
 
 BLUE = {"sku 2", "sku 5", "sku 8"}
@@ -205,8 +210,8 @@ def test_every_export_gives_equal_labels_to_equal_documents(
             assert line in result.stderr
         read = fp.read_truth if name == "t.jsonl" else fp.read_qrels
         if name == "t.npz":
-            data = fp.read(name)
-            exported = dict(zip(data.docids, data.y.tolist(), strict=True))
+            data = instance(fp.Dataset, fp.read(name))
+            exported = dict(zip(present(data.docids), data.y.tolist(), strict=True))
         else:
             exported = {d: v for by_doc in read(name).to_dict().values() for d, v in by_doc.items()}
         assert exported == labels
@@ -237,7 +242,7 @@ def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -
     result = done(run(*words, "-o", "data.parquet"))
     assert "1 documents are left out, since" in result.stderr
     assert "such as 'sku 4'" in result.stderr
-    assert fp.read("data.parquet").n_docs == 8
+    assert instance(fp.Dataset, fp.read("data.parquet")).n_docs == 8
     shop.fit_latent(2)
     assert "have changed since the project was set up" in done(run(*words, "-o", "b.npz")).stderr
     Path("shop.index").rename("moved.index")
@@ -463,7 +468,7 @@ def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
     data = fp.read("d.npz")
     assert list(data.queries) == [query_id("red shoe")]
-    assert list(data.docids) == ["sku 1", "sku 0", "sku 2"]
+    assert list(present(data.docids)) == ["sku 1", "sku 0", "sku 2"]
     done(run("label", "setup", "q", "--queries", "feedback/queries.jsonl", "--index", "shop.index"))
 
 
@@ -477,7 +482,7 @@ def test_data_of_a_letor_file(run, shop: fp.Index) -> None:
     judge(run, "l", "first")
     export = ("label", "export", "l", "--content", "data")
     done(run(*export, "-o", "data.letor"))
-    data = fp.read("data.letor")
+    data = instance(fp.Dataset, fp.read("data.letor"))
     assert data.y.tolist() == [2, 1, 0, 0] * 2
     assert np.asarray(data.X)[:, 1].tolist() == [0, 1, 2, 3] * 2
     refused(run(*export, "--features", "short", "-o", "b.letor"), "--features requires", 2)

@@ -244,9 +244,9 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
     bounded = run("compare", *base[1:], "good.run", "--bounds", "--rounds", 100)
     assert "Unjudged documents are" in bounded.stdout
-    base = ("compare", *base[1:], "good.run", "--bounds", "--rounds", 100, "-f", "csv")
+    compared = ("compare", *base[1:], "good.run", "--bounds", "--rounds", 100, "-f", "csv")
     for options, column in (((), []), (table[:4], ["class"])):
-        head, *lines = reader(run(*base, *options).stdout.splitlines())
+        head, *lines = reader(run(*compared, *options).stdout.splitlines())
         assert head[-6:-2] == ["mean", "mean_against", "condensed", "condensed_against"]
         assert head[: len(column)] == column
         assert all(len(line) == len(head) for line in lines)

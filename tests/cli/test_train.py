@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -396,7 +397,8 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     result = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
     assert result.stderr.count(note) == 1
     turned = train[:3].with_labels(-train[:3].y)
-    fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
+    X: Any = turned.X
+    fp.write(turned.with_features(X + (X != 0)), "other.txt")  # other features
     result = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
     assert "validation queries" not in result.stderr
 

@@ -16,6 +16,7 @@ from firstpage.cli.shared import load_function
 from firstpage.core.engine.dask_worker import named_errors
 from firstpage.core.errors import Advice, DataError, plain_text
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fp.write(data, "d.txt")
     fp.write(data.with_features(data.X[:, :2]), "narrow.txt")
     fp.write_qrels(data, "d.qrels")
-    fp.write_run(to_run(data, data.X[:, 0]), "d.run")
+    fp.write_run(to_run(data, dense(data.X[:, 0])), "d.run")
     fp.ListNet().fit(data).save("model.json")
     Path("unknown").write_bytes(b"\0\1\2" * 50)
     Path("sku.jsonl").write_text('{"sku": "1", "text": "red"}\n')
@@ -131,7 +132,7 @@ def test_errors_of_named_functions_keep_their_advice(monkeypatch: pytest.MonkeyP
         raise DataError("there is none.", advice)
 
     monkeypatch.setattr("sys.path", sys.path.copy())
-    monkeypatch.setattr("firstpage.core.registry.imported", imported)
+    monkeypatch.setattr("firstpage.core.imported", imported)
     with pytest.raises(DataError) as raised:
         load_function("module:name", "--call")
     assert (raised.value.message, raised.value.advice) == ("--call: there is none.", advice)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import firstpage as fp
+from tests.narrow import dense, present
 
 QID = [1, 1, 1, 1, 2, 2, 3]
 GRADES = fp.Truth.from_labels([2, 0, 1, 1, 0, 0, 5], QID)
@@ -125,9 +126,9 @@ def test_intersection_has_grades_of_one_and_order_of_the_other() -> None:
         np.zeros((4, 1)), [10, 30, 20, 5], [1, 1, 1, 2], ["c", "a", "x", "a"]
     )
     data, order = fp.intersect(graded, ordered)
-    assert list(data.docids) == ["a", "c", "a"]
+    assert list(present(data.docids)) == ["a", "c", "a"]
     assert data.y.tolist() == [2, 1, 1]
-    assert data.X[:, 0].tolist() == [0, 2, 3]
+    assert dense(data.X[:, 0]).tolist() == [0, 2, 3]
     assert order.labels.tolist() == [1, 0, 0]
     assert list(data.queries) == ["1", "2"]
     with pytest.raises(fp.DataError, match="share no document"):

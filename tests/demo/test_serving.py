@@ -132,7 +132,7 @@ def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
-    monkeypatch.setattr(loop.subprocess, "Popen", SearchPage)
+    monkeypatch.setattr("firstpage.demo.loop.subprocess.Popen", SearchPage)
     result = run("demo", "-o", folder, "--judge", "--serve", "--port", 0)
     assert result.returncode == 0
     assert "You judged 0 of 2 questions" in result.stdout

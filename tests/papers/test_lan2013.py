@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import log2
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from firstpage.papers.lan2013.study import (
 )
 from firstpage.papers.study.registry import list_entries
 from firstpage.papers.study.study import Cell, Cells
+from tests.narrow import dense
 
 SMALL = (5, 3, 4)  # training, validation and test queries
 
@@ -109,14 +111,18 @@ def test_lists_differ_only_in_their_tails() -> None:
     }
     clean = datasets["clean"].truth
     for tail, data in datasets.items():
-        assert np.array_equal(data.X, datasets["clean"].X)
+        assert np.array_equal(dense(data.X), dense(datasets["clean"].X))
         for low, high in zip(data.offsets[:-1], data.offsets[1:], strict=True):
             y, labels = clean.labels[low:high], data.truth.labels[low:high]
             assert sorted(labels) == list(range(n))
             assert np.array_equal(labels[y >= n - top], y[y >= n - top])
             correlation = np.corrcoef(labels[y < n - top], y[y < n - top])[0, 1]
             assert (correlation > 0.999) == (tail == "clean")
-    assert max(TOP_DEPTHS) <= round(lists.TOP_FRACTION * 500) < TAIL_DEPTHS[0]  # type: ignore[type-var]
+    assert (
+        max(int(depth) for depth in TOP_DEPTHS)
+        <= round(lists.TOP_FRACTION * 500)
+        < int(TAIL_DEPTHS[0])
+    )
 
 
 def test_training_validation_and_test_queries_are_disjoint() -> None:
@@ -181,7 +187,7 @@ def test_figure_1_runs_as_soon_as_its_data_exist(tmp_path: Path, monkeypatch, ca
     monkeypatch.setattr(lists, "tune", tune_first_value)
     entry = LAN2013.entries["figure1"]
     experiments = [x for x in entry.experiments if x.params["fold"] < 3]
-    monkeypatch.setitem(LAN2013.entries, "figure1", replace(entry, experiments=experiments))  # type: ignore[arg-type]
+    monkeypatch.setitem(LAN2013.entries, "figure1", replace(entry, experiments=experiments))
     monkeypatch.setattr(
         sys,
         "argv",
@@ -261,7 +267,7 @@ def test_graded_lists_of_mq2008(real_data: Path) -> None:
 # ---- verdicts
 
 
-def example_cells(means: dict[object, float]) -> Cells:
+def example_cells(means: dict[Any, float]) -> Cells:
     """Return cells with these means by k, the same for all rankers and measures."""
     noise = np.array([-0.001, 0.0, 0.001, 0.0])
     return Cells(
@@ -274,7 +280,7 @@ def example_cells(means: dict[object, float]) -> Cells:
 
 @pytest.mark.slow
 def test_verdicts_on_curves() -> None:
-    rising = {1: 0.2, 10: 0.3, 20: 0.301}
+    rising: dict[Any, float] = {1: 0.2, 10: 0.3, 20: 0.301}
     stable = example_cells({**rising, 50: 0.302, 100: 0.3, 1000: 0.299, "full": 0.3})
     falling = example_cells({**rising, 50: 0.302, 100: 0.3, 1000: 0.2, "full": 0.1})
     still_rising = example_cells({**rising, 50: 0.33, 100: 0.35, 1000: 0.36, "full": 0.4})

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -378,7 +379,7 @@ def test_table_4_and_figure_1_run_as_soon_as_their_data_exist(
 ) -> None:
     base = write_mq(tmp_path / "data")
     for name in ("table4", "figure1"):
-        monkeypatch.setitem(NIU2012.entries, name, reduced(NIU2012.entries[name]))  # type: ignore[arg-type]
+        monkeypatch.setitem(NIU2012.entries, name, reduced(NIU2012.entries[name]))
     targets = ["niu2012/table4", "niu2012/figure1"]
     monkeypatch.setattr(
         sys, "argv", ["firstpage", "reproduce", *targets, "--data", str(base), "--json", "--jobs=1"]
@@ -503,7 +504,7 @@ def test_line_search_uses_the_best_of_its_step_sizes() -> None:
         rng().normal(size=(60, 3)), rng(1).integers(0, 4, 60), np.repeat(np.arange(6), 10)
     )
     top = data.with_labels(data.truth.top_k(4, 0))
-    common = {"weak": "features", "rounds": 1, "stall": None}
+    common: dict[str, Any] = {"weak": "features", "rounds": 1, "stall": None}
     searched = edges.RecordingFocusedBoost(4, 0.5, line_search=True, **common).fit(top)
     plain = edges.RecordingFocusedBoost(4, 0.5, halvings=None, **common).fit(top)
     assert searched.objective_ <= plain.objective_
@@ -535,7 +536,7 @@ def rule_cells(values: dict[tuple[str, float | str], float]) -> Cells:
 
 def test_verdicts_on_rules() -> None:
     low, high = dict.fromkeys(edges.BETAS, 0.4), dict.fromkeys(edges.BETAS, 0.6)
-    ends = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
+    ends: dict[Any, float] = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
     cells = rule_cells(
         {
             (rule, beta): value

@@ -9,6 +9,7 @@ import lzma
 import re
 import tracemalloc
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,12 @@ def test_formats_agree(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_formats_are_recognized_in_compressed_files(name: str, suffix: str, tmp_path: Path) -> None:
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
-    raw = pack(SAME[name].encode())
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.compress,
+    }
+    raw = packers[suffix](SAME[name].encode())
     assert values(tmp_path / f"{name}{suffix}", raw) == {"r": RED, "b": BLUE}
     with pytest.raises(DataError, match="damaged or truncated"):
         read(tmp_path / f"{name}{suffix}", raw[:-9])

@@ -26,9 +26,11 @@ from click.testing import CliRunner
 from firstpage.cli.dcglearn.learn import command as learn
 from firstpage.cli.label.setup import command as setup
 from firstpage.core.errors import DataError
+from firstpage.serving.app import Serving
 from firstpage.serving.feedback import FeedbackFolder, RateLimit, query_id
 from firstpage.serving.limits import Refusal
 from firstpage.serving.search_page import FIRST_STAGE, MODEL, Visitor
+from tests.narrow import instance
 from tests.serving.conftest import TestClient
 from tests.serving.test_process import Server
 from tests.serving.texts import HOST, QUERIES, text_clients
@@ -158,7 +160,7 @@ def test_a_browser_gets_a_page(client: TestClient) -> None:
 
 @pytest.mark.slow
 def test_too_much_feedback_is_refused(client: TestClient, folder: Path) -> None:
-    client.app.rate = RateLimit(per_network=3)
+    instance(Serving, client.app).rate = RateLimit(per_network=3)
     answers = [vote(client, text) for _, text in QUERIES[:5]]
     assert [answer.status_code for answer in answers] == [303, 303, 303, 429, 429]
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 60

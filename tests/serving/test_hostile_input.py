@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def statuses(out: bytes) -> list[int]:
 
 
 LAST = request(headers="Connection: close\r\n")
-REQUESTS = {  # segments, and the statuses of the answers
+REQUESTS: dict[str, tuple[list[Any], list[int]]] = {  # segments, and the statuses of the answers
     "pipelined": ([request() * 4 + LAST], [200] * 5),
     "pipelined, then garbage": ([request() * 2 + b"\x00\xff\r\n\r\n"], [200, 200, 400]),
     "chunked": ([head(CHUNKED + "Connection: close\r\n") + chunk(GOOD) + b"0\r\n\r\n"], [200]),
@@ -245,8 +246,10 @@ def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     assert post_matrix(fresh)[0] == 200
     assert post_matrix(used)[0] == 200
     assert open_files(server) < MAX_CONNECTIONS + 15
-    for connection in (*idle, fresh, used):
+    for connection in idle:
         connection.close()
+    fresh.close()
+    used.close()
 
 
 @pytest.mark.slow

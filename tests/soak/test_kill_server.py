@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.labeling.app import postgres
+from tests.labeling.app.load import Tally, prepare, verify_store
 from tests.soak import kill_server
 
 
@@ -24,6 +25,6 @@ def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path
 def test_a_lost_judgment_would_be_noticed(tmp_path: Path) -> None:
     """The check itself is tested: it reports an acknowledged answer that is not in the log."""
     location = str(tmp_path / "project")
-    kill_server.prepare(location, 1, queries=1, documents=3)
-    tally = kill_server.Tally(acknowledged=[(1, 0, "gone")])
-    assert kill_server.verify_store(location, tally)["problems"]
+    prepare(location, 1, queries=1, documents=3)
+    tally = Tally(acknowledged=[(1, 0, "gone")])
+    assert verify_store(location, tally)["problems"]

@@ -124,9 +124,7 @@ def test_a_large_join_matches_a_join_by_dictionary() -> None:
 def test_duplicate_documents_raise_an_error_on_both_sides(side_name: str) -> None:
     unique, duplicated = (["q", "q"], ["a", "b"]), (["p", "q", "q"], ["a", "b", "b"])
     sides = (duplicated, unique) if side_name == "run" else (unique, duplicated)
-    run, qrels = (
-        kind.from_arrays(*side, np.ones(len(side[0])))
-        for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
-    )
+    run = fp.Run.from_arrays(*sides[0], np.ones(len(sides[0][0])))
+    qrels = fp.Qrels.from_arrays(*sides[1], np.ones(len(sides[1][0])))
     with pytest.raises(DataError, match=f"the {side_name}: document 'b' occurs twice in query 'q'"):
         join_documents(run, qrels, match_queries(run.queries, qrels.queries))

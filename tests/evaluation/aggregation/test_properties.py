@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,7 +71,7 @@ def test_result_is_invariant_to_the_order_of_runs(
 ) -> None:
     weights = data.draw(st.lists(st.floats(0.1, 1), min_size=len(runs), max_size=len(runs)))
     weights = data.draw(st.sampled_from([weights, [1.0] * len(runs)]))
-    options = {
+    options: dict[str, Any] = {
         "missing": data.draw(st.sampled_from(["last", "ignore"])),
         "base": data.draw(st.sampled_from([None, {"q": {"c": 2.0, "x": 1.0}}])),
         "depth": data.draw(st.sampled_from([None, 3])),

@@ -188,7 +188,7 @@ def test_corrections_by_hand_and_against_scipy() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_never_lower_a_p_value(p) -> None:
     for correction in ("holm", "bh"):
-        adjusted = adjust_p_values(np.array(p), correction)  # type: ignore[arg-type]
+        adjusted = adjust_p_values(np.array(p), correction)
         assert (adjusted >= np.array(p) - 1e-12).all()
         assert (adjusted <= 1).all()
     assert (

@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import firstpage as fp
-from firstpage.evaluation.comparison.segments import interaction_p_value, segments_of
+from firstpage.evaluation.comparison.segments import interaction_p_value
+from firstpage.evaluation.measures.query_segments import segments_of
 from firstpage.evaluation.measures.significance import (
     effect_size,
     mean_intervals,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_diverse_batch_avoids_similar_pairs():
 def test_active_learning_reaches_97_percent_with_half_the_pairs():
     simulator = zhou_simulator(2)
 
-    def pairs_needed(strategy: str, seed: int) -> int:
+    def pairs_needed(strategy: Any, seed: int) -> int:
         rng = np.random.default_rng(seed)
         pool, test = simulator.pairs(1000, rng), simulator.pairs(3000, rng)
         rows = list(range(20))

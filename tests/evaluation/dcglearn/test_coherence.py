@@ -17,13 +17,14 @@ from firstpage.evaluation.dcglearn.measure_coherence import (
 from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
 from firstpage.evaluation.measures.base import resolve_convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
+from tests.narrow import dense
 
 # Some runs and judgments are incomplete; the warnings about that are tested elsewhere.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning")
 
 RECIPE = fp.Synthetic(queries=30, docs="uniform(5, 20)", features=4, grades=4)
 DATA = RECIPE.dataset()
-GOOD = RECIPE.true_utility(DATA.X)
+GOOD = RECIPE.true_utility(dense(DATA.X))
 SYSTEMS = {
     "good": GOOD,
     "coarse": np.round(GOOD),  # many ties

@@ -33,13 +33,13 @@ def test_any_integer_is_a_valid_seed() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure must be a string"),
+        (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure must be a string"),  # type: ignore[list-item]
         (lambda: fp.evaluate([1], [1], qid=[1], measures=None), "at least one measure"),  # type: ignore[arg-type]
         (lambda: fp.evaluate([1], [1], qid=[1], rel=np.nan), "rel must be a finite"),
         (
-            lambda: fp.evaluate([1], [1], qid=[1], depth=1.5),
+            lambda: fp.evaluate([1], [1], qid=[1], depth=1.5),  # type: ignore[arg-type]
             "depth must be an integer of at least 1",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
         (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),
         (lambda: fp.measure("NDCG(gain=[0, inf])"), "gain of NDCG must be finite"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_ndcg_and_map_of_boosters(case: dict, tool: str) -> None:
     for name, expected in case[tool].items():
         if name.startswith("map@"):
             continue  # divided by the smaller of k and the number of relevant documents
-        rule = {"without_relevant": "zero"} if name.endswith("-") else {}
+        rule: dict[str, Any] = {"without_relevant": "zero"} if name.endswith("-") else {}
         evaluation = fp.evaluate(
             case["scores"],
             case["labels"],

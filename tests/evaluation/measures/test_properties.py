@@ -146,7 +146,7 @@ def test_values_of_extreme_lists_are_finite(text: str) -> None:
         (lambda: fp.evaluate([], [], qid=[]), "no query to measure"),
         (lambda: fp.evaluate([1], [1], qid=[np.nan]), "qid of row 0 is missing"),
         (lambda: fp.evaluate([1], [1], qid=[1], measures=[]), "at least one measure"),
-        (lambda: fp.evaluate([1], [1], qid=[1], ties="guess"), "ties must be one of"),
+        (lambda: fp.evaluate([1], [1], qid=[1], ties="guess"), "ties must be one of"),  # type: ignore[arg-type]
         (lambda: fp.evaluate([1], [1], qid=[1], convention="trek"), "Did you mean 'trec'"),
         (lambda: fp.evaluate([1], [1], qid=[1], convention="trec"), "need document ids"),
         (lambda: fp.evaluate({"a": {"d": 1}}, {"b": {"d": 1}}), "share no query"),

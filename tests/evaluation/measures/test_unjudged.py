@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ def test_segments_are_evaluations_of_their_queries() -> None:
     table = fp.QueryTable(
         {"language": {"1": "en", "2": "de", "3": "en"}, "traffic": {"1": 3, "2": 1, "3": 1}}
     )
-    chosen = {"qid": QID, "measures": ["RR", "NumQ"]}
+    chosen: dict[str, Any] = {"qid": QID, "measures": ["RR", "NumQ"]}
     evaluation = fp.evaluate(
         SCORES, LABELS, by="language", weights="traffic", query_table=table, ci=True, **chosen
     )

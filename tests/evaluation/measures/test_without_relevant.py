@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ OTHERS = ("P@2", "RR", "DCG@3", "ERR", "Success@2", "SetSuccess", "NumRel")
 
 
 def evaluate(
-    rule: str, measures: tuple[str, ...] = NORMALIZED + OTHERS, **options
+    rule: Any, measures: tuple[str, ...] = NORMALIZED + OTHERS, **options
 ) -> fp.results.Evaluation:
     return fp.evaluate(SCORES, LABELS, qid=QID, measures=measures, without_relevant=rule, **options)
 

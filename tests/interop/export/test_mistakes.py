@@ -201,8 +201,8 @@ def test_dtype_is_for_onnx_only(model: bytes, run) -> None:  # noqa: F811
 
 
 def scaled(shift: Any, scale: Any) -> Model:
-    features = [None if part is None else np.array(part) for part in (shift, scale)]
-    return linear(1.0, 2.0, normalize=fp.Standardize("global", *features))
+    a, b = (None if part is None else np.array(part) for part in (shift, scale))
+    return linear(1.0, 2.0, normalize=fp.Standardize("global", shift=a, scale=b))
 
 
 STUMPS = Model(

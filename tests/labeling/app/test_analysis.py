@@ -20,6 +20,7 @@ from firstpage.labeling.session.events import from_dict, setting_from_dict
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 API = "/api/v1/projects/books"
 
@@ -41,7 +42,7 @@ def test_records_are_the_current_judgments(db_site: Site) -> None:
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": third["seq"], "key": "u"})
     ada.post(f"/api/v1/tasks/{task}/revise", json={"seq": 3, "key": "r", "index": 0, "outcome": -1})
     with db_site.store.read() as tx:
-        rows = records(tx, projects.by_slug(tx, "books"))
+        rows = records(tx, present(projects.by_slug(tx, "books")))
     assert len(rows) == 1
     question = first["question"]
     expected = Record(
@@ -62,7 +63,7 @@ def test_the_truth_of_one_assessor(db_site: Site) -> None:
     db_site.project(queries=1)
     db_site.client("ada").judge(db_site.task("books", "ada"))
     with db_site.store.read() as tx:
-        labels = truths(tx, projects.by_slug(tx, "books"))
+        labels = truths(tx, present(projects.by_slug(tx, "books")))
     assert len(labels) == 1
     assert labels[0].order == ("d0", "d1", "d2")
     assert labels[0].labels == {"d0": 3, "d1": 2, "d2": 1, "d3": 0, "d4": 0, "d5": 0}
@@ -103,7 +104,7 @@ def test_documents_that_most_assessors_mark_bad_come_last(site: Site) -> None:
 def test_results_feed_the_study(db_site: Site) -> None:
     judged_project(db_site)
     with db_site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))
+        labels = results(tx, present(projects.by_slug(tx, "books")))
     assert labels["q0", "ada", "pairs"] == {
         "d0": 3.0,
         "d1": 2.0,
@@ -145,7 +146,7 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     while state["question"]:
         state = ada.answer(state, 3).json()
     with site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "grades"]
+        labels = results(tx, present(projects.by_slug(tx, "books")))["q0", "ada", "grades"]
     assert set(labels.values()) == {3.0}
     assert first not in labels
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
@@ -241,7 +242,7 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     download("truth.letor")
     data = read_letor(tmp_path / "truth.letor")
     assert data.n_docs == 12
-    assert next(iter(data.docids)) == "d0"
+    assert next(iter(present(data.docids))) == "d0"
     lines = [json.loads(line) for line in download("truth.jsonl").splitlines()]
     assert lines[0]["order"] == ["d0", "d1", "d2"]
     assert {"tied", "bad", "confidence"} <= set(lines[0])

@@ -12,6 +12,7 @@ from firstpage.labeling.app.store import people, projects, tasks
 from firstpage.labeling.app.store.tasks import TaskRow
 from firstpage.labeling.session.events import DEFAULT_STRATEGY
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 API = "/api/v1/projects/study"
 
@@ -38,7 +39,7 @@ def study(site: Site, assessors: int = 4, queries: int = 8, **options: Any) -> A
 
 def loads(site: Site) -> Counter[int]:
     with site.store.read() as tx:
-        project = projects.by_slug(tx, "study")
+        project = present(projects.by_slug(tx, "study"))
         return Counter(t.person for t in tasks.of_project(tx, project.id))
 
 
@@ -61,7 +62,7 @@ def test_a_study_with_both_tools(site: Site) -> None:
     lena = study(site, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")
     with site.store.read() as tx:
-        rows = tasks.of_project(tx, projects.by_slug(tx, "study").id)
+        rows = tasks.of_project(tx, present(projects.by_slug(tx, "study")).id)
     assert {(t.tool, t.setting.strategy) for t in rows} == {
         ("pairs", DEFAULT_STRATEGY),
         ("grades", "five-grade"),
@@ -80,7 +81,9 @@ def test_assigning_again_keeps_started_tasks(db_site: Site) -> None:
     a0 = db_site.client("a0")
     a0.answer(a0.state(task))
     with db_site.store.write() as tx:
-        projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, "late"), "assessor")
+        projects.join(
+            tx, present(projects.by_slug(tx, "study")), people.ensure(tx, "late"), "assessor"
+        )
     lena.post(f"{API}/assignment")
     workloads = loads(db_site)
     assert len(workloads) == 5, "the late assessor has tasks"
@@ -113,7 +116,7 @@ def test_open_tasks_of_a_departed_assessor_are_reassigned(db_site: Site) -> None
 
 def rows(site: Site) -> list[TaskRow]:
     with site.store.read() as tx:
-        return tasks.of_project(tx, projects.by_slug(tx, "study").id)
+        return tasks.of_project(tx, present(projects.by_slug(tx, "study")).id)
 
 
 def task_row(site: Site, number: int) -> TaskRow:
@@ -143,7 +146,9 @@ def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Si
 
 def join(site: Site, login: str) -> None:
     with site.store.write() as tx:
-        projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, login), "assessor")
+        projects.join(
+            tx, present(projects.by_slug(tx, "study")), people.ensure(tx, login), "assessor"
+        )
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from firstpage.labeling.app.store.connect import Store
 from tests.labeling.app.load import Server
 from tests.labeling.app.served import browser
 from tests.labeling.app.site import PASSWORD, Clock, Site, jsonl
+from tests.narrow import present
 
 
 def call(*words: object, code: int = 0) -> Result:
@@ -94,10 +95,14 @@ def test_printed_links_work_after_the_server_has_started(location: str, tmp_path
     try:
         for login, page in (("lena", "Dashboard"), ("ada", "My queries")):
             with browser(server.address, "10.0.0.1") as client:
-                token = re.search(r'name="csrf" value="(\w+)"', client.get(first[login]).text)[1]
+                token = present(
+                    re.search(r'name="csrf" value="(\w+)"', client.get(first[login]).text)
+                )[1]
                 form = {"csrf": token, "password": PASSWORD}
                 assert client.post(first[login], data=form).status_code == 303
-                token = re.search(r'name="csrf" value="(\w+)"', client.get("/login").text)[1]
+                token = present(re.search(r'name="csrf" value="(\w+)"', client.get("/login").text))[
+                    1
+                ]
                 form = {"csrf": token, "login": login, "password": PASSWORD}
                 assert client.post("/login", data=form).status_code == 303
                 assert page in client.get("/p/more", follow_redirects=True).text

@@ -11,6 +11,7 @@ from firstpage.labeling.app.sanitize import sanitize_document
 from firstpage.labeling.app.store import texts
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from tests.labeling.app.site import Site, add_query
+from tests.narrow import present
 
 POLICY = (
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
@@ -31,7 +32,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
     with site.store.write() as tx:
         from firstpage.labeling.app.store import projects
 
-        project = projects.by_slug(tx, "frames")
+        project = present(projects.by_slug(tx, "frames"))
         query = add_query(
             tx, project.id, QueryRecord("q", "q", "", (DocumentRecord("d", title, kind, body),)), 0
         )

@@ -18,6 +18,7 @@ from firstpage.labeling.app.imports import bundle
 from firstpage.labeling.app.imports.bundle import File, Sources, read
 from firstpage.labeling.app.imports.pictures import MAX_BYTES, from_folder, from_uploads
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest of the picture"
 TOPICS = b"""<top>
@@ -65,7 +66,7 @@ def keys(parsed: bundle.Bundle) -> dict[str, list[str]]:
     return {q.key: [d.key for d in q.documents] for q in parsed.queries}
 
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"query": "q1", "document": "a", "text": "A", "title": "T", "prior": 2.5},
     {"query": "q1", "document": "b", "html": "<b>B</b>"},
     {"query": "q2", "document": "a", "text": "A"},
@@ -102,7 +103,7 @@ def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_cards_and_lists() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"query": "q", "document": "a", "kind": "card", "title": "Lamp", "price": "9", "stock": 3},
         {"query": "q", "document": "b", "items": ["one", {"title": "two", "url": "http://x"}]},
     ]
@@ -460,7 +461,7 @@ def test_import_through_the_api(db_site: Site) -> None:
     with db_site.store.read() as tx:
         from firstpage.labeling.app.store.tables import documents
 
-        row = tx.first(documents.select().where(documents.c.key == "p"))
+        row = present(tx.first(documents.select().where(documents.c.key == "p")))
     shown = lena.get(f"/documents/{row['id']}/image")
     assert shown.content == PNG
     assert shown.headers["content-type"] == "image/png"
@@ -597,11 +598,12 @@ def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
 @pytest.mark.slow
 def test_documents_per_query_are_limited(site: Site) -> None:
     lena = site.client("lena")
-    for slug, tool, most, more in (
+    cases: list[tuple[str, str, int, dict[str, Any]]] = [
         ("pairs", "pairs", 10_000, {}),
         ("grades", "grades", 5000, {}),
         ("lists", "lists", 100, {"items": ["one"]}),
-    ):
+    ]
+    for slug, tool, most, more in cases:
         site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
         path = f"/api/v1/projects/{slug}/import"
         reply = lena.post(path, files={"documents": ("d.jsonl", document_rows(most + 1, **more))})

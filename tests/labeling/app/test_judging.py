@@ -15,6 +15,7 @@ from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.options import read_options
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from tests.labeling.app.site import Client, Site, add_query, body, jsonl, log_rows
+from tests.narrow import present
 
 
 @pytest.mark.slow
@@ -91,11 +92,11 @@ def test_an_undone_query_is_not_done(site: Site) -> None:
     ada, task = site.client("ada"), site.task("books", "ada")
     done = ada.judge(task)
     with site.store.read() as tx:
-        assert tasks.get(tx, task).state == "done"
+        assert present(tasks.get(tx, task)).state == "done"
     back = post(ada, task, "undo", seq=done["seq"], key="u").json()
     assert not back["done"]
     with site.store.read() as tx:
-        assert tasks.get(tx, task).state == "started"
+        assert present(tasks.get(tx, task)).state == "started"
         assert tx.value(text(f"SELECT result FROM tasks WHERE id = {task}")) is None
 
 
@@ -244,7 +245,7 @@ def test_invalid_times_never_refuse_an_answer(
 def test_a_returned_query_is_reassigned(db_site: Site) -> None:
     db_site.project(queries=1, assessors=("ada",))
     with db_site.store.write() as tx:
-        project = projects.by_slug(tx, "books")
+        project = present(projects.by_slug(tx, "books"))
         projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
     ada, task = db_site.client("ada"), db_site.task("books", "ada")
     state = post(ada, task, "skip", reason="I wrote one of them").json()
@@ -270,7 +271,7 @@ def test_answers_are_refused_unless_the_project_is_open(site: Site, state: str) 
     ada, task = site.client("ada"), site.task("books", "ada")
     open_, lena = ada.state(task), site.person("lena")
     with site.store.write() as tx:
-        projects.set_state(tx, projects.by_slug(tx, "books"), state, lena)
+        projects.set_state(tx, present(projects.by_slug(tx, "books")), state, lena)
     late = ada.answer(open_)
     assert late.status_code == 409
     assert late.json()["state"]["question"] is None
@@ -331,7 +332,7 @@ def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
     ada.judge(task)
     with db_site.store.read() as tx:
         rows = log_rows(tx, task)
-        row = tasks.get(tx, task)
+        row = present(tasks.get(tx, task))
     assert rows[1]["event"]["event"] == "switched"
     assert row.state == "done"
 

@@ -11,6 +11,7 @@ from firstpage.labeling.app.server import _invite_first
 from firstpage.labeling.app.store import audit, deletion, invitations, people, projects
 from firstpage.labeling.app.store.invitations import Link
 from tests.labeling.app.site import PASSWORD, Client, Site
+from tests.narrow import present
 
 NEW = "another fine password"
 STRANGER = {"login": "mallory", "name": "Mallory", "password": PASSWORD}
@@ -121,7 +122,7 @@ class TestFirstLead:
     ) -> None:
         text = first_lead_output(site, capsys)
         assert "first lead" in text
-        token = re.search(r"http://here/invitation/(\S+)", text)[1]
+        token = present(re.search(r"http://here/invitation/(\S+)", text))[1]
         page = site.client().get(f"/invitation/{token}").text
         assert "admin" in page
         form = {"token": token, "login": "chief", "password": PASSWORD}
@@ -137,7 +138,7 @@ class TestFirstLead:
         before, text = first_lead_output(site, capsys), first_lead_output(site, capsys)
         assert "lena signs in here" in text
         assert "/invitation/" not in text
-        old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
+        old, new = (present(re.search(r"http://here/reset/(\S+)", t))[1] for t in (before, text))
         for token in (old, new):
             assert "<strong>lena</strong>" in site.client().get(f"/reset/{token}").text
         assert reset(site, {"token": old}) == 204

@@ -12,6 +12,7 @@ from firstpage.labeling.app.analysis.records import results
 from firstpage.labeling.app.analysis.truth import truths
 from firstpage.labeling.app.store import projects
 from tests.labeling.app.site import Site
+from tests.narrow import present
 
 API = "/api/v1/projects/books"
 WHY = "not judged: everything was skipped"
@@ -49,7 +50,7 @@ def test_a_query_with_only_skipped_questions_has_no_truth(
     assert [(q["query"], q["reason"]) for q in consensus["not_judged"]] == [("q0", WHY)]
     assert WHY in lena.get("/p/books/truth").text
     with site.store.read() as tx:
-        assert set(results(tx, projects.by_slug(tx, "books"))) == {("q1", "ada", tool)}
+        assert set(results(tx, present(projects.by_slug(tx, "books")))) == {("q1", "ada", tool)}
 
 
 @pytest.mark.slow
@@ -107,7 +108,9 @@ def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strat
     assert "questions behind these labels were skipped" in note
     assert "Not judged (only skipped)" in lena.get("/p/books/truth").text
     with site.store.read() as tx:
-        labels: dict[str, Any] = results(tx, projects.by_slug(tx, "books"))["q0", "ada", tool]
+        labels: dict[str, Any] = results(tx, present(projects.by_slug(tx, "books")))[
+            "q0", "ada", tool
+        ]
     assert "d0" not in labels
 
 
@@ -118,7 +121,7 @@ def test_the_outcome_of_a_skipped_question_is_ignored(site: Site) -> None:
     while state["question"] is not None:
         state = ada.answer(state, 1, skipped=True).json()
     with site.store.read() as tx:
-        assert truths(tx, projects.by_slug(tx, "books")) == []
+        assert truths(tx, present(projects.by_slug(tx, "books"))) == []
 
 
 @pytest.mark.slow
@@ -137,7 +140,7 @@ def test_a_document_outside_of_the_top_k_was_only_skipped(site: Site, strategy: 
         assert lena.get(f"/p/books/{page}").status_code == 200
     assert lena.get(f"{API}/disputes").status_code == 200
     with site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "pairs"]
+        labels = results(tx, present(projects.by_slug(tx, "books")))["q0", "ada", "pairs"]
     assert labels == {"d0": 2, "d1": 1, "d2": 0, "d3": 0}
 
 

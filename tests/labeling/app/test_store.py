@@ -179,7 +179,7 @@ def test_a_connection_unused_for_long_is_pinged(
     if db_site.store.sqlite:
         pytest.skip("SQLite has no connections that end")
     dialect, first = db_site.store.engine.dialect, backend(db_site)
-    pinged = []
+    pinged: list[object] = []
     monkeypatch.setattr(dialect, "do_ping", pinged.append)
     assert backend(db_site) == first
     assert not pinged

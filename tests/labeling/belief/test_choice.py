@@ -32,7 +32,7 @@ def slow_gain(belief: Utilities, k: int, a: int, b: int) -> float:
     answer = 0.0
     for outcome in (1, 0, -1):
         log_probability, gradient, _ = moments(
-            m[a] - m[b], difference @ v @ difference, outcome, belief.margin
+            m[a] - m[b], float(difference @ v @ difference), outcome, belief.margin
         )
         answer += np.exp(log_probability) * gradient**2
     total, known, member = 0.0, 0.0, np.zeros(n)
@@ -65,7 +65,8 @@ def test_gains_match_plain_loops(n: int, k: int) -> None:
     assert chosen.tolist() == list(range(n))
     np.testing.assert_allclose(gain, slow, rtol=1e-4, atol=1e-9)
     best = next_pair(belief, k, np.arange(n), np.arange(n))
-    assert best == np.unravel_index(np.argmax(slow), (n, n))
+    first, second = np.unravel_index(np.argmax(slow), (n, n))
+    assert best == (int(first), int(second))
 
 
 def known_fraction(member: np.ndarray) -> float:
@@ -170,7 +171,7 @@ def test_no_question_without_two_documents() -> None:
 
 
 def test_a_certain_belief_still_gives_a_question() -> None:
-    certain = Utilities(np.arange(4) * 1e6, 1e-12 * np.eye(4))
+    certain = Utilities(1e6 * np.arange(4.0), 1e-12 * np.eye(4))
     pair = next_pair(certain, 2, np.arange(4), np.arange(4), last=(0, 1))
     assert pair is not None
     assert set(pair) != {0, 1}

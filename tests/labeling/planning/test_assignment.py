@@ -71,7 +71,7 @@ def load_range(loads):
 
 def test_the_paper_s_design():
     a = make_assignment(names("q", 50), names("u", 5), folds=5)
-    done = {(t.assessor, t.tool): set() for t in a.tasks}
+    done: dict[tuple[str, str], set[str]] = {(t.assessor, t.tool): set() for t in a.tasks}
     for t in a.tasks:
         done[t.assessor, t.tool].add(t.query)
     for i in range(5):  # U_i does Q_i with T1 and Q_{i+1} with T2

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
+    Event,
     InconsistentEventError,
     Judgment,
     Revision,
@@ -302,7 +303,7 @@ def judged(session: Session, **changes: Any) -> Judgment:
         (lambda s: SettingChange(Setting("hep")), "Did you mean"),
     ],
 )
-def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:
     session = Session(NAMES, Setting("heap"))
     before = session.question
     with pytest.raises(DataError, match=message):
@@ -313,7 +314,14 @@ def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # 
 
 def test_replay_returns_active_judgments_with_their_sources() -> None:
     first, second, third = (Judgment(a, b, 1) for a, b in ("ab", "bc", "cd"))
-    log = [first, second, Undo(), third, Revision(0, -1, ("b",)), SettingChange(Setting("heap"))]
+    log: list[Event] = [
+        first,
+        second,
+        Undo(),
+        third,
+        Revision(0, -1, ("b",)),
+        SettingChange(Setting("heap")),
+    ]
     active = replay((event, number) for number, event in enumerate(log))
     assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
     for event in (Revision(2, 1), Revision(-1, 1), Revision(0, 3), Revision(0, 1, ("z",))):
@@ -349,7 +357,7 @@ def test_a_complete_session_takes_no_answer() -> None:
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
 )
-def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_input_raises_an_error(bad, message: str) -> None:
     with pytest.raises(DataError, match=message):
         bad()
 

@@ -17,6 +17,7 @@ from firstpage.labeling.simulation.simulate import (
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopKTask
+from tests.narrow import present
 
 VOTES = """topic,arg1,arg2,vote,worker
 t,a,b,a1,w1
@@ -72,11 +73,11 @@ def test_ndcg_of_the_prior_order_by_hand() -> None:
     """Everything is equal: nothing is measured.  With errors, labels and truth differ."""
     equal = SimulatedQueries(n=6, grades=1, prior_tau=0.5)
     [result] = simulate("heap", 3, queries=equal, runs=3)
-    assert np.isnan(result.prior_ndcg).all()
+    assert np.isnan(present(result.prior_ndcg)).all()
     assert result.to_dict()["prior_ndcg"] is None
     wrong = SimulatedQueries(n=6, noise=1.0, prior_tau=1.0)
     [result] = simulate("heap", 3, queries=wrong, runs=3)
-    by_labels, complete = result.prior_ndcg
+    by_labels, complete = present(result.prior_ndcg)
     assert (complete == 1).all()
     assert (by_labels < 0.1).all()
     [result] = simulate("heap", 3, runs=2)
@@ -118,7 +119,7 @@ def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         merit = queries.merit(rng)
-        taus.append(kendalltau(merit, queries.prior(merit, rng)).statistic)
+        taus.append(kendalltau(merit, present(queries.prior(merit, rng))).statistic)
     assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
     [without], [good] = (
         simulate("insertion", queries=SimulatedQueries(prior_tau=tau), runs=100)

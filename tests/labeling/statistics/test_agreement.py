@@ -48,7 +48,7 @@ def row_weights(table, overall, without):
         0.0,
         table[2, 2] - without * (table[2, 0] + table[2, 2]),
     ]
-    return np.linalg.solve([np.diag(table), ends, [1, 1, 1]], [overall, 0, 1])
+    return np.linalg.solve(np.array([np.diag(table), ends, [1, 1, 1]]), [overall, 0, 1])
 
 
 def test_relations_by_hand():
@@ -107,7 +107,7 @@ def test_table_2_of_the_paper():
 
 def test_forced_ties_of_the_top_ten_of_fifty():
     docs = [f"d{i:02}" for i in range(50)]
-    same = Agreement.from_labels(*[top_labels(docs[:10], docs)] * 2)
+    same = Agreement.from_labels(*(top_labels(docs[:10], docs),) * 2)
     assert same.ties[0] == pytest.approx(0.6367, abs=5e-5)
     assert same.overall == 1 == same.kappa
     # the agreement expected by chance, with documents in random order: about .47
@@ -176,8 +176,8 @@ def test_agreement_is_invariant_to_order_and_names(values, random):
     for other in (transposed, agreement.symmetrized(), Agreement.from_labels(first, second, docs)):
         assert [getattr(other, name) for name in statistics] == pytest.approx(expected, nan_ok=True)
     # renamed documents are the same ones in another order
-    renamed = [{f"x{docs.index(d)}": v for d, v in labels.items()} for labels in (first, second)]
-    assert Agreement.from_labels(*renamed).symmetrized().counts == pytest.approx(
+    a, b = ({f"x{docs.index(d)}": v for d, v in labels.items()} for labels in (first, second))
+    assert Agreement.from_labels(a, b).symmetrized().counts == pytest.approx(
         agreement.symmetrized().counts
     )
 

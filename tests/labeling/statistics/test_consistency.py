@@ -123,7 +123,7 @@ def test_circular_triads_match_enumeration(outcomes):
 
 
 def test_a_quarter_of_random_triads_is_circular():
-    fraction = 0
+    fraction = 0.0
     for outcomes in product([1, -1], repeat=3):
         rows = [answer(a, b, o) for (a, b), o in zip(combinations("abc", 2), outcomes, strict=True)]
         fraction += triads(rows).fraction / 8

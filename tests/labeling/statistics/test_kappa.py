@@ -168,7 +168,7 @@ def test_invalid_ratings_raise_an_error():
     with pytest.raises(DataError, match="one entry for each of the 1 units"):
         Ratings.from_matrix([[1.0]], ["a", "b"])
     with pytest.raises(DataError, match="metric must be"):
-        krippendorff_alpha(Ratings.from_matrix([[1.0]]), "ratio")
+        krippendorff_alpha(Ratings.from_matrix([[1.0]]), "ratio")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="at most 200"):
         krippendorff_alpha(Ratings.from_matrix(np.arange(402.0).reshape(201, 2)))
 

@@ -239,7 +239,8 @@ def test_refinement_is_better_than_the_plain_heap_with_equally_many_questions() 
 @pytest.mark.slow
 def test_confidence_is_calibrated_where_answers_follow_the_model() -> None:
     """Membership probabilities in four bins match the observed frequencies."""
-    probabilities, members = [], []
+    probabilities: list[float] = []
+    members: list[bool] = []
     for seed in range(25):
         rng = np.random.default_rng(seed)
         u = rng.standard_normal(20)

@@ -15,6 +15,7 @@ from firstpage.core.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask
 from tests.labeling.reference import by_merit, heap_label, play
+from tests.narrow import instance
 
 SORTING = [
     "heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort",
@@ -154,8 +155,9 @@ def test_closure_asks_no_implied_pair() -> None:
         )[1]
         above: dict[int, set[int]] = {d: set() for d in range(25)}
         for question in questions:
-            low, high = question.pair  # merit is the number itself
-            reachable, stack = set(), [low]
+            low, high = instance(Compare, question).pair  # merit is the number itself
+            reachable: set[int] = set()
+            stack = [low]
             while stack:
                 for up in above[stack.pop()] - reachable:
                     reachable.add(up)
@@ -239,6 +241,6 @@ def test_queries_with_one_and_two_documents(name: str) -> None:
         (lambda: strategy("five-grade(levels=1)"), "levels of FiveGrade must be"),
     ],
 )
-def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_input_raises_an_error(bad, message: str) -> None:
     with pytest.raises(DataError, match=message):
         bad()

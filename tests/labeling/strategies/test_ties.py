@@ -34,7 +34,9 @@ def level_labels(merit: list[int], k: int) -> list[int]:
     seed=st.integers(0, 5),
 )
 def test_labels_are_those_of_the_levels(name: str, merit: list[int], k: int, seed: int) -> None:
-    top_k, _ = play(strategy(name), TopKTask(len(merit), k, seed), by_merit(merit))
+    top_k, _ = play(
+        strategy(name), TopKTask(len(merit), k, seed), by_merit([float(m) for m in merit])
+    )
     labels = top_k.labels(k)
     if len(set(merit)) == len(merit):  # nothing is tied, so the last of the top k has a label
         best = sorted(range(len(merit)), key=lambda d: -merit[d])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import permutations
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -342,9 +343,10 @@ def test_interpreted_kernels_match_the_compiled_ones(interpreted) -> None:
     from firstpage.core.kernels.losses import listwise
 
     truth, scores = sample("graded")
-    target = PlackettLuce(3).target(truth)
+    target: Any = PlackettLuce(3).target(truth)
     v, g = np.empty(len(truth)), np.empty(len(scores))
-    listwise.plackett_luce.python(
+    kernel: Any = listwise.plackett_luce
+    kernel.python(
         scores,
         *target._kernel_inputs(0, len(truth)),
         target.upper,

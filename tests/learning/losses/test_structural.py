@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import permutations
 from math import log2
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from firstpage.data.truth import Truth
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.pairwise import PairwiseHinge
 from firstpage.learning.losses.structural import AveragePrecisionHinge, StructuralHinge
+from tests.narrow import present
 
 LISTS = 1500  # of which at least 1,000 are informative
 
@@ -92,8 +94,8 @@ def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
 
 
 def gains(y, kind: str, depth: int):
-    a = [1 / log2(p + 2) if kind == "NDCG" else 1 / depth for p in range(len(y))]
-    a = np.array([x if p < depth else 0.0 for p, x in enumerate(a)])
+    terms = [1 / log2(p + 2) if kind == "NDCG" else 1 / depth for p in range(len(y))]
+    a = np.array([x if p < depth else 0.0 for p, x in enumerate(terms)])
     g = 2.0**y - 1 if kind == "NDCG" else (y > 0).astype(float)
     ideal = (a * np.sort(g)[::-1]).sum()
     return a, g / ideal if ideal else g
@@ -141,7 +143,7 @@ def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, sear
         target = loss.target(Truth.from_labels(labels, of_query))
         computed, grad = np.empty(len(cases)), np.empty(len(scores))
         target.bind_slice(0, len(cases), scores, computed, grad)()
-        for (y, s), value, bound in zip(cases, computed, target.upper_bounds, strict=True):
+        for (y, s), value, bound in zip(cases, computed, present(target.upper_bounds), strict=True):
             delta, score, true_score = rankings(y, s, kind, depth)
             if not (y > 0).any() or not len(delta):
                 assert value == 0.0
@@ -153,7 +155,7 @@ def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, sear
             assert bound >= exact - 1e-9
             if search == "chords":
                 assert bound <= exact * (1 + 2e-6) + 1e-9
-            missed += value < exact * (1 - 2e-6) - 1e-9
+            missed += int(value < exact * (1 - 2e-6) - 1e-9)
     assert with_loss > 1000
     assert missed <= (0.0 if search == "chords" else 0.05) * with_loss
 
@@ -186,7 +188,7 @@ def test_chords_are_never_worse_than_the_golden_section() -> None:
 def test_the_reference_chooses_the_true_ranking_of_ties() -> None:
     y, s = np.array([1.0, 1, 0, 0]), np.array([0.0, 2.0, 1.0, 0.5])
     a = 1 / np.log2(np.arange(2, 6))
-    true_scores = {
+    true_scores: dict[Any, float] = {
         "resort": a[0] * 2 + a[1] * 0 + a[2] * 1 + a[3] * 0.5,
         "fixed": a[0] * 0 + a[1] * 2 + a[2] * 1 + a[3] * 0.5,
         "mean": (a[0] + a[1]) / 2 * 2 + (a[2] + a[3]) / 2 * 1.5,

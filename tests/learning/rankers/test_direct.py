@@ -88,7 +88,7 @@ def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
         (lambda: fp.PLRank(measure="ERR(max=1)").fit(X, Y, qid=Q), "a label 2, above max=1"),
         (lambda: fp.PLRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "be integers"),
         (lambda: fp.LambdaRank(measure="bpref").fit(X, Y, qid=Q), "LambdaRank cannot maximize bp"),
-        (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),
+        (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),  # type: ignore[arg-type]
         (lambda: fp.LambdaRank(measure="AP", variant="loss2").fit(X, Y, qid=Q), "gains and disc"),
         (lambda: fp.LambdaRank(mu=-1.0).fit(X, Y, qid=Q), "mu of LambdaRank must be a number"),
         (lambda: fp.LambdaRank(solver="lbfgs").fit(X, Y, qid=Q), "LBFGS needs a smooth loss"),

@@ -17,7 +17,7 @@ from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.progress import ATTRIBUTES
 from firstpage.learning.rankers.registry import RANKERS
 
-CLASSES = [Ranker, *RANKERS.values()]
+CLASSES: list[type[Ranker]] = [Ranker, *RANKERS.values()]
 REQUIRED = ("Parameters", "Attributes", "References", "Examples")
 
 

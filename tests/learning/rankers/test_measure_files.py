@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import lightgbm
 import numpy as np
@@ -122,7 +123,7 @@ def test_early_stopping_and_score_with_a_measure_file(here: Path) -> None:
 
 
 def test_a_utility_as_the_measure_of_a_ranker(here: Path) -> None:
-    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
+    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)  # type: ignore[arg-type]
     ranker.save("model.json")
     again = fp.load("model.json")
     assert again.score(TEST) == pytest.approx(ranker.score(TEST))
@@ -153,7 +154,7 @@ def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
     assert tuned.measure == "NDCG(steep.json)@2"
     assert [t.parameters["delta"] for t in tuned.trials] == ["NDCG@3", "NDCG(steep.json)@3"]
     fp.write_folds(DATA, "letor", 3)
-    measures = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
+    measures: list[Any] = ["NDCG@10", "NDCG(usual.json)@10", fp.measure("NDCG@10", of=USUAL), STEEP]
     result = fp.cross_validate(fp.ListNet(), fp.read_folds("letor"), measures)
     (values,) = result.values.values()
     assert result.measures[:2] == ("NDCG@10", "NDCG(usual.json)@10")
@@ -166,9 +167,10 @@ def test_metrics_of_lightgbm_and_xgboost_with_a_measure_file(here: Path) -> None
     USUAL.save("my usual.json")
     metric = fp.metric("NDCG(my usual.json)@10")
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
-    name, value, up = metric(TRAIN.y, data)
-    assert (name, up) == ("NDCG(my usual.json)@10", True)
-    matrix, history = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid), {}
+    name, value, *up = metric(TRAIN.y, data)
+    assert (name, up) == ("NDCG(my usual.json)@10", [True])
+    matrix = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+    history: dict[str, dict[str, list[float]]] = {}
     xgboost.train(
         {"verbosity": 0},
         matrix,

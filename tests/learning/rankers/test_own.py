@@ -104,8 +104,8 @@ def test_scikit_learn_estimator_checks_pass_for_a_network() -> None:
 def test_threads_do_not_change_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objective, "SINGLE_THREAD_BYTES", 0)  # these data are small
     monkeypatch.setattr(objective, "BLOCK_BYTES", 1)
-    weights = [fp.LossRanker(loss=LabelSquares(), threads=n).fit(DATA).coef_ for n in (1, 2)]
-    np.testing.assert_array_equal(*weights)
+    first, second = (fp.LossRanker(loss=LabelSquares(), threads=n).fit(DATA).coef_ for n in (1, 2))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_a_function_is_said_to_be_slow() -> None:
@@ -308,8 +308,10 @@ class Rounded(fp.extend.Loss):
     ) -> tuple[Floats, Floats]:
         if self.single:
             scores = scores.astype(np.float32).astype(float)
-        results = fp.extend.loss(self.name).value_grad(scores, truth)
-        return tuple(r.astype(np.float32) if self.single else r for r in results)
+        values, gradient = fp.extend.loss(self.name).value_grad(scores, truth)
+        if self.single:
+            return values.astype(np.float32), gradient.astype(np.float32)
+        return values, gradient
 
 
 @pytest.mark.slow
@@ -354,7 +356,7 @@ class WeightedByRank(fp.extend.Loss):
     sign: float = 1.0
     single: bool = False
 
-    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:  # type: ignore[override]
         values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
         if self.single:
             scores = scores.astype(np.float32)
@@ -388,7 +390,7 @@ class ApproxNDCG(fp.extend.Loss):
 
     temperature: float = 1e-4
 
-    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:  # type: ignore[override]
         values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
         for q in range(len(truth)):
             rows = slice(truth.offsets[q], truth.offsets[q + 1])
@@ -417,7 +419,7 @@ class ConstantWeight(fp.extend.Loss):
 
     sign: float = 1.0
 
-    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:
+    def value_grad(self, scores: Floats, truth: fp.Truth) -> tuple[Floats, Floats]:  # type: ignore[override]
         values, gradient = np.zeros(len(truth)), np.zeros(len(scores))
         for q in range(len(truth)):
             rows = slice(truth.offsets[q], truth.offsets[q + 1])

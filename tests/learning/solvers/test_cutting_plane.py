@@ -70,11 +70,11 @@ def ap_constraints(X, relevant) -> list[tuple[np.ndarray, float]]:
     non = [i for i in range(len(X)) if not relevant[i]]
     if not rel or not non:
         return []
-    constraints = []
+    constraints: list[tuple[np.ndarray, float]] = []
     for order in permutations(range(len(X))):
         rank = {d: p for p, d in enumerate(order)}
         normal = sum(2 * (X[i] - X[j]) for i in rel for j in non if rank[i] > rank[j])
-        loss = 1 - average_precision([relevant[d] for d in order])
+        loss = 1 - float(average_precision([relevant[d] for d in order]))
         constraints.append((normal / (len(rel) * len(non)) + np.zeros(FEATURES), loss))
     return constraints
 

@@ -19,6 +19,7 @@ from firstpage.learning.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.learning.solvers.lbfgs import LBFGS
 from firstpage.learning.solvers.objective import BlockObjective
 from firstpage.learning.solvers.registry import solver, solver_for
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=60, docs="uniform(1, 25)", features=7, grades=3, seed=4)
 CONVEX = [
@@ -199,7 +200,7 @@ def test_many_sparse_features_need_no_covariance_matrix() -> None:
         (rng.random(rows * 20), indices, np.arange(0, rows * 20 + 1, 20)), shape=(rows, size)
     )
     w = rng.normal(size=size)
-    y = np.digitize(X @ w, [-1, 1]).astype(float)
+    y = np.digitize(dense(X @ w), [-1, 1]).astype(float)
     qid = np.repeat(np.arange(200), 20)
     ranker = fp.ListNet(l2=1e-4).fit(X, y, qid=qid)
     assert ranker.score(X, y, qid=qid) > 0.95

@@ -54,7 +54,7 @@ def test_a_wrong_gradient_is_an_error() -> None:
 
 def test_a_wrong_gradient_is_an_error_in_the_first_batch_with_different_labels() -> None:
     class ReversedPairs(fp.extend.Loss):
-        def value_grad(self, scores: Any, truth: Any) -> Any:
+        def value_grad(self, scores: Any, truth: Any) -> Any:  # type: ignore[override]
             values, gradient = fp.extend.loss("PairwiseLogistic").value_grad(scores, truth)
             return values, -gradient
 

@@ -204,7 +204,7 @@ def test_invalid_losses_raise_data_errors() -> None:
         DataError,
         match=r"<lambda>: phi\(scores, order\) must return a number .* it raised TypeError: ",
     ):
-        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
+        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type, misc]
     with pytest.raises(DataError, match="is not finite at scores"):
         fp.papers.order_sensitive(lambda g, y: float("nan"))
     with pytest.raises(

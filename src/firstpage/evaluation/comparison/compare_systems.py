@@ -48,7 +48,7 @@ def compare(
     seed: int = 0,
     ci: bool = True,
     weights: Mapping[str, float] | str | None = None,
-    by: Mapping[str, Any] | str | None = None,
+    by: Mapping[Any, Any] | str | None = None,
     query_table: Any = None,
     condensed: bool | None = None,
     bounds: bool = False,

@@ -8,6 +8,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
     assert add_tripled(np.array([1.0, 2.0, 3.0]), out) == 3
     assert out.tolist() == [4, 7, 10]
     numbers = np.zeros(2, np.int64)
-    assert fill(numbers, 7) is None  # type: ignore[func-returns-value]
+    assert fill(numbers, 7) is None
     assert numbers.tolist() == [7, 7]
     sums = np.empty(2)
     assert row_sums(np.array([[1.0, 2.0], [3.0, 4.0]]), 2.0, sums) == 6
@@ -156,11 +157,9 @@ def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> N
 def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
     before = object_cache.cache_file(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
-    changed = Subroutine(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
+    changed = Subroutine(FunctionType(tripled.python.__code__, scope, "tripled"))
     outer = dict(add_tripled.python.__globals__, tripled=changed)
-    other = decorators.Kernel(
-        type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled")
-    )
+    other = decorators.Kernel(FunctionType(add_tripled.python.__code__, outer, "add_tripled"))
     assert object_cache.cache_file(other, ("float64:1", "float64:1")) != before
     assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
 
@@ -169,7 +168,7 @@ def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
 def test_inlined_subroutines_give_the_same_numbers_by_other_code(cache: Path) -> None:
     inlined = inlined_subroutine(tripled.python)
     scope = dict(add_tripled.python.__globals__, tripled=inlined)
-    code = type(tripled.python)(add_tripled.python.__code__, scope, "add_tripled")
+    code = FunctionType(add_tripled.python.__code__, scope, "add_tripled")
     other = decorators.compiled_kernel(code)
     types = ("float64:1", "float64:1")
     assert object_cache.cache_file(other, types) != object_cache.cache_file(add_tripled, types)

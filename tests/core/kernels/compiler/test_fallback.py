@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -146,9 +147,9 @@ def test_numba_cache_depends_on_every_subroutine_and_constant(fresh: pytest.Monk
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
     for factor in (3, 4):
         scope = dict(scaled.python.__globals__, FACTOR=factor)
-        inner = subroutine(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
+        inner = subroutine(FunctionType(scaled.python.__code__, scope, "scaled"))
         outer = dict(total_scaled.__globals__, scaled=inner)
-        function = kernel(type(total_scaled)(total_scaled.__code__, outer, "total_scaled"))
+        function = kernel(FunctionType(total_scaled.__code__, outer, "total_scaled"))
         assert function(np.ones(5)) == 5 * factor
 
 

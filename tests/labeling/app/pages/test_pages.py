@@ -12,6 +12,7 @@ from firstpage.labeling.app.pages.rendering import local_path, sentence
 from firstpage.labeling.app.pages.setup import percentage, slug_of
 from firstpage.labeling.app.store import invitations, logins, projects
 from tests.labeling.app.site import PASSWORD, Client, Site
+from tests.narrow import present
 
 LEAD = (
     "dashboard", "progress", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
@@ -199,7 +200,7 @@ def test_saving_a_page_unchanged_changes_nothing(site: Site) -> None:
     names = "k|seed|refine|repeat_rate|gold_rate|probe_rate|away_after|training_pass|verdict_weight|replicates"
     page = client.get(path).text
     form = {
-        match[1]: re.search(r'value="([^"]*)"', match[0])[1]
+        match[1]: present(re.search(r'value="([^"]*)"', match[0]))[1]
         for match in re.finditer(rf'<input[^>]*name="({names})"[^>]*>', page)
     }
     assert len(form) == 10
