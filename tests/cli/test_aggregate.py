@@ -193,7 +193,6 @@ def test_scores_are_normalized_and_fused(run, files) -> None:
         assert fused[query] == pytest.approx(scores)
 
 
-@pytest.mark.slow
 def test_parameters_and_weights_are_tuned(run, files) -> None:
     arguments = ("--method", "rrf", "--tune", "all", "--qrels", "vali.qrels", "-m", "NDCG@3")
     code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")
@@ -206,7 +205,6 @@ def test_parameters_and_weights_are_tuned(run, files) -> None:
     assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
-@pytest.mark.slow
 def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
     arguments = ("--method", "learned(folds=3)", "--qrels", "data.qrels", "--save-model", "f.json")
     code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")

@@ -421,7 +421,6 @@ def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
-@pytest.mark.slow
 def test_program_runs_as_a_process(files) -> None:
     result = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
     assert result.returncode == 0
@@ -431,7 +430,6 @@ def test_program_runs_as_a_process(files) -> None:
     assert "evaluate" in firstpage("--help").stdout
 
 
-@pytest.mark.slow
 def test_closed_pipe_is_not_an_error(files) -> None:
     command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
     result = subprocess.run(
@@ -441,7 +439,6 @@ def test_closed_pipe_is_not_an_error(files) -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.slow
 def test_import_loads_no_heavy_module_and_changes_no_state() -> None:
     script = """
 import sys, os, warnings
@@ -464,7 +461,6 @@ except AttributeError:
     assert result.stdout.strip() == "fine", result.stderr
 
 
-@pytest.mark.slow
 def test_evaluate_of_a_small_file_needs_no_compiler(files, tmp_path) -> None:
     """With an empty cache, small jobs are interpreted and no slow module is loaded."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path / "fresh")}
@@ -529,7 +525,6 @@ def test_suffix_before_gz_selects_the_format(run, files) -> None:
 INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n"
 
 
-@pytest.mark.slow
 def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch) -> None:
     from firstpage.data.formats import letor
 
@@ -547,7 +542,6 @@ def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch
         assert data.to_row_order([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
 
 
-@pytest.mark.slow
 def test_terminal_may_lack_unicode_or_standard_output() -> None:
     result = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (result.returncode, result.stderr) == (0, "")

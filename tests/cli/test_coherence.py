@@ -49,7 +49,6 @@ def test_text_reports_agreement_and_certificates(run, files) -> None:
     assert "For any compatible gains and discounts: " in out
 
 
-@pytest.mark.slow
 def test_json_is_equal_for_runs_and_scores(run, files) -> None:
     options = ("--json", "--baseline", "good", "--within", "1.2", "--max-boxes", "10")
     inputs = [

@@ -138,7 +138,6 @@ def test_columns_matched_by_order_print_one_note(files: Path, run, model, data, 
     assert scores(run, "bare.json", "data.txt")[1] == ""
 
 
-@pytest.mark.slow
 def test_shards_follow_the_same_rule(files: Path, run) -> None:
     expected, _ = scores(run, "named.json", "named.csv")
     turned = [3, 0, 2, 1]
@@ -174,7 +173,6 @@ def test_validation_data_follow_the_same_rule(files: Path, run) -> None:
     assert fp.load("m.json").n_features_in_ == 4
 
 
-@pytest.mark.slow
 def test_folds_follow_the_same_rule(files: Path, run) -> None:
     fp.write_folds(SYNTHETIC, "folds", 3)
     test = fp.read_letor("folds/Fold2/test.txt")

@@ -118,7 +118,6 @@ def test_examples_parse(context: click.Context) -> None:
         assert all(line.startswith(context.command_path) for line in lines)
 
 
-@pytest.mark.slow
 def test_examples_run(
     once: Callable[[str, Callable[[Path], object]], Path], tmp_path: Path
 ) -> None:

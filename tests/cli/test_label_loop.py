@@ -78,7 +78,6 @@ def judge(run, name: str, function: str) -> None:
     done(run("label", "judge", name, "--assessor", "ada", "--function", f"loop_keys:{function}"))
 
 
-@pytest.mark.slow
 def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     result = done(
         run(
@@ -132,7 +131,6 @@ def by_query(data: fp.Dataset) -> dict[str, list[str]]:
     return {q: ids[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
 
 
-@pytest.mark.slow
 def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     run, shop: fp.Index
 ) -> None:
@@ -170,7 +168,6 @@ BLUE = {"sku 2", "sku 5", "sku 8"}
 NO_DECISION = "In 3 of 3 queries, the last tie is above no other document"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "k", "expected", "noted"),
     [
@@ -217,7 +214,6 @@ def test_every_export_gives_equal_labels_to_equal_documents(
         assert exported == labels
 
 
-@pytest.mark.slow
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:
     done(
         run(
@@ -253,7 +249,6 @@ def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -
     refused(run("label", "export", "o", "--content", "data", "-o", "c.npz"), "knows no features")
 
 
-@pytest.mark.slow
 def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     rows = [{"query": "q", "document": key, "text": "x"} for key in GRADES]
     jsonl("graded.jsonl", *rows)
@@ -283,7 +278,6 @@ def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     assert "judged equal" not in result.stderr
 
 
-@pytest.mark.slow
 def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     rows = [{"query": q, "document": key, "text": "x"} for q in "ab" for key in GRADES]
     jsonl("graded.jsonl", *rows)
@@ -325,7 +319,6 @@ def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     )
 
 
-@pytest.mark.slow
 def test_pages_of_runs_give_preferences_for_dcglearn(run, shop: fp.Index) -> None:
     ids = [f"sku {i}" for i in range(9)]
     for name, order in (("before", ids[::-1]), ("after", ids)):
@@ -397,7 +390,6 @@ def test_options_without_effect_are_refused(run, shop: fp.Index, words: Any, mes
     assert not Path("p").exists()
 
 
-@pytest.mark.slow
 def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
     done(
         run(
@@ -437,7 +429,6 @@ def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
     refused(run("label", "settings", "p", "--name", "other"), "there is no project 'other'")
 
 
-@pytest.mark.slow
 def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.Index) -> None:
     """The files are those that "Judge these" of `firstpage serve --feedback` writes."""
     folder = FeedbackFolder(Path("feedback"))
@@ -472,7 +463,6 @@ def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.
     done(run("label", "setup", "q", "--queries", "feedback/queries.jsonl", "--index", "shop.index"))
 
 
-@pytest.mark.slow
 def test_data_of_a_letor_file(run, shop: fp.Index) -> None:
     lines = [f"0 qid:{q} 1:0.5 2:{i} # docid = d{i}\n" for q in (1, 2) for i in range(4)]
     Path("x.txt").write_text("".join(lines))

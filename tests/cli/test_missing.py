@@ -35,7 +35,6 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 CATEGORICAL = ("--categorical", "brand", "--categorical", "shop")
 
 
-@pytest.mark.slow
 def test_train_rank_evaluate_and_describe(tables: Path, run) -> None:
     result = run("describe", "train.csv", *CATEGORICAL)
     assert "features with missing values (NaN), and in how many documents: brand (" in result.stdout
@@ -80,7 +79,6 @@ def test_a_model_reads_categories_that_look_like_numbers(tables: Path, run) -> N
     assert "there is no feature 'brand'" in result.stderr
 
 
-@pytest.mark.slow
 def test_categories_in_cross_validation(tables: Path, run) -> None:
     """Of a table, by name; and of a folder of LETOR files, by number."""
     command = ("crossval", "train.csv", "ListNet", "--set", f"scorer={TREES}", "--folds", "3")

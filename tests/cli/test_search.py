@@ -231,7 +231,6 @@ def test_hostile_calls(
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 def test_the_command_chooses_as_python_does_and_the_model_searches(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

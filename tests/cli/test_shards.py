@@ -43,7 +43,6 @@ def test_scores_of_a_folder_are_in_the_order_of_its_lines(folder: Path, run) -> 
     assert first == pytest.approx(second)  # the queries are summed in another order
 
 
-@pytest.mark.slow
 def test_shards_give_the_results_of_the_file(folder: Path, run) -> None:
     result = run("shard", "train.txt", "shards", "--rows", 100)
     assert result.returncode == 0

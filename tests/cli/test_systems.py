@@ -203,7 +203,6 @@ def test_wins_and_losses_are_shown_with_documents(run, folder) -> None:
     assert "requires another format than csv and latex" in run(*base, "-f", "csv").stderr
 
 
-@pytest.mark.slow
 def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:
     rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
     (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))
@@ -264,7 +263,6 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert "--by class names a column: give its table with --query-table FILE." in alone
 
 
-@pytest.mark.slow
 def test_plan_and_segments(run, folder) -> None:
     command = ("plan", "t.qrels", "*.run", "-m", "RR", "--difference", 0.02, "--json")
     code, out, _ = run(*command)

@@ -68,7 +68,6 @@ def test_scores_have_the_order_of_the_file(files: Path, run) -> None:
     assert [a[line] for line in mixed] == fp.read_scores("b.txt").tolist()
 
 
-@pytest.mark.slow
 def test_tuning_writes_json_and_trials(files: Path, run) -> None:
     result = run(
         "train",
@@ -179,7 +178,6 @@ def test_rankers_are_listed(run) -> None:
     assert [r["name"] for r in listing][:3] == ["Regression", "RankNet", "ListNet"]
 
 
-@pytest.mark.slow
 def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     """An over-regularized regression differs significantly; a ranker does not differ from itself."""
     fp.write_folds(fp.Synthetic(queries=60, docs=15, features=5, grades=5).dataset(), "folds")
@@ -206,7 +204,6 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     assert (wrong.returncode, "must be one of the rankers and runs" in wrong.stderr) == (2, True)
 
 
-@pytest.mark.slow
 def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     for name in (
         "RankSVM",
@@ -229,7 +226,6 @@ def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     assert "within" in run("train", "RankSVM", "train.txt", "-o", "m.json").stdout
 
 
-@pytest.mark.slow
 def test_crossval_with_published_results(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 4)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
@@ -250,7 +246,6 @@ def test_crossval_with_published_results(files: Path, run) -> None:
     assert run("crossval", "folds", "ListNet", "-f", "markdown").returncode == 0
 
 
-@pytest.mark.slow
 def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 3)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
@@ -324,7 +319,6 @@ def test_errors_are_one_line(args: list[str], code: int, words: str, files: Path
         assert len(result.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_interrupt_writes_the_best_model(files: Path, run) -> None:
     """Send SIGINT to a process that trains."""
     big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()

@@ -78,7 +78,6 @@ CASES = [  # command, a part of its message, the message ends with it
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("line", "part", "end"), CASES, ids=[case[0] for case in CASES])
 def test_advice_names_the_option_of_the_command(files, run, line: str, part: str, end: str) -> None:
     if "shop.index" in line:

@@ -37,7 +37,6 @@ def test_labels_follow_the_known_utility(utility) -> None:
         assert linear < best - 0.1
 
 
-@pytest.mark.slow
 def test_fractions_lengths_orders_and_tails() -> None:
     sparse = fp.Synthetic(queries=400, docs=50, relevant=0.02, grades=2).dataset()
     assert 0.015 < (sparse.y > 0).mean() < 0.025

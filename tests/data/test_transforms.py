@@ -38,7 +38,6 @@ def dataset(lists) -> fp.Dataset:
     return fp.Dataset.from_arrays(X, np.zeros(len(X)), qid)
 
 
-@pytest.mark.slow
 @given(groups)
 def test_minmax_and_standardize_per_query(lists) -> None:
     data = dataset(lists)
@@ -52,7 +51,6 @@ def test_minmax_and_standardize_per_query(lists) -> None:
         assert standardized.std(axis=0)[deviation > 1e-3] == pytest.approx(1.0)
 
 
-@pytest.mark.slow
 @given(groups)
 def test_global_transforms_match_scikit_learn(lists) -> None:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler

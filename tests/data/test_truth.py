@@ -26,7 +26,6 @@ def queries(truth: fp.Truth) -> list[np.ndarray]:
     return np.split(truth.labels, truth.offsets[1:-1])
 
 
-@pytest.mark.slow
 @given(truth=truths, seed=st.integers(0, 5))
 def test_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
     for grades, order in zip(queries(truth), queries(truth.full_order(seed)), strict=True):
@@ -35,7 +34,6 @@ def test_full_order_agrees_with_the_grades(truth: fp.Truth, seed: int) -> None:
         assert (order[:, None] > order[None, :])[better].all()
 
 
-@pytest.mark.slow
 @given(truth=truths, k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_top_k_is_the_head_of_the_full_order(truth: fp.Truth, k: int, seed: int) -> None:
     depth = truth.top_k_depth or 0
@@ -70,7 +68,6 @@ def test_edge_cases() -> None:
     assert len(fp.Truth.from_labels([3, 2, 1]).pairs("cross")[0]) == 0  # F is empty
 
 
-@pytest.mark.slow
 def test_order_of_ties_depends_on_seed_and_query_only() -> None:
     labels = np.zeros(6)
     counts = Counter(

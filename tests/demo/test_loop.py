@@ -130,7 +130,6 @@ def judge_all(folder: Path, answers: dict) -> None:
     store.close()
 
 
-@pytest.mark.slow
 def test_the_commands_write_the_same_files(
     done: Path, printed: str, figures: dict, tmp_path: Path, monkeypatch, run
 ) -> None:
@@ -177,7 +176,6 @@ def test_steps_are_printed_with_their_durations(printed: str, done: Path) -> Non
     assert last.endswith(" --open")
 
 
-@pytest.mark.slow
 def test_an_interrupt_prints_one_line(small, tmp_path: Path, run, monkeypatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

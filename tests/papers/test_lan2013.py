@@ -81,7 +81,6 @@ def test_ndcg_of_a_full_order_of_1000_documents_is_exact() -> None:
 # ---- truths
 
 
-@pytest.mark.slow
 def test_training_with_k_depends_only_on_the_top_k() -> None:
     train, valid, test = lists.synthetic_lists(3, "clean", 30, SMALL)
     k = 4
@@ -134,7 +133,6 @@ def test_training_validation_and_test_queries_are_disjoint() -> None:
 # ---- curves
 
 
-@pytest.mark.slow
 def test_full_order_fails_with_a_misleading_tail_but_not_with_a_random_one(monkeypatch) -> None:
     monkeypatch.setattr(lists.synthetic_lists, "__defaults__", ((20, 10, 40),))
     values = {}
@@ -151,7 +149,6 @@ def test_full_order_fails_with_a_misleading_tail_but_not_with_a_random_one(monke
     assert values["clean", "full", "NDCG@10"] > values["clean", 1, "NDCG@10"]
 
 
-@pytest.mark.slow
 def test_parameters_are_best_on_validation_data() -> None:
     train, valid, _ = lists.synthetic_lists(3, "clean", 30, SMALL)
     grid = [0.001, 30.0, 1000.0]
@@ -179,7 +176,6 @@ def tune_first_value(ranker, train, valid, grid):
     return tune(ranker, train, valid, {name: values[:1] for name, values in grid.items()})
 
 
-@pytest.mark.slow
 def test_figure_1_runs_as_soon_as_its_data_exist(tmp_path: Path, monkeypatch, capsys) -> None:
     """In two of five folds."""
     write_lists(tmp_path / "MQ2007-list")
@@ -278,7 +274,6 @@ def example_cells(means: dict[Any, float]) -> Cells:
     )
 
 
-@pytest.mark.slow
 def test_verdicts_on_curves() -> None:
     rising: dict[Any, float] = {1: 0.2, 10: 0.3, 20: 0.301}
     stable = example_cells({**rising, 50: 0.302, 100: 0.3, 1000: 0.299, "full": 0.3})
@@ -300,7 +295,6 @@ def test_verdicts_on_curves() -> None:
     assert "largest difference at k = full" in study.stable("full")(falling).evidence
 
 
-@pytest.mark.slow
 def test_claims_of_all_entries_are_evaluated() -> None:
     for entry in LAN2013.entries.values():
         ks = DEPTHS if entry.name.startswith("figure") else (*TOP_DEPTHS, *TAIL_DEPTHS)

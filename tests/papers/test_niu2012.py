@@ -159,7 +159,6 @@ def test_every_query_has_four_different_assessors() -> None:
     assert sorted(np.unique(list(folds.values()), return_counts=True)[1]) == [10] * 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "seeds"), [("table1", 5), ("table2", 8), ("table3", 8)])
 def test_labeling_claims_with_simulated_assessors(name: str, seeds: int) -> None:
     results = verdicts(name, seeds)
@@ -187,7 +186,6 @@ def test_agreement_rows_match_hand_computation() -> None:
     assert statistics["kappa"] == pytest.approx((0.7 - chance) / (1 - chance))
 
 
-@pytest.mark.slow
 def test_grading_asks_once_per_document() -> None:
     rows = labeling.simulated_effort(rng(), ["heap", "heap-closure"])
     values = {(r["tool"], r["measure"]): r["value"] for r in rows}
@@ -311,7 +309,6 @@ def test_without_lists_ties_are_in_random_order(tmp_path: Path) -> None:
     assert np.array_equal(first.y, repeated.y)
 
 
-@pytest.mark.slow
 def test_simulated_user_study_has_both_truths() -> None:
     folds = learned.user_study_folds(rng())
     assert len(folds) == 5
@@ -373,7 +370,6 @@ def reduced(entry: PaperEntry) -> PaperEntry:
     return replace(entry, experiments=experiments)
 
 
-@pytest.mark.slow
 def test_table_4_and_figure_1_run_as_soon_as_their_data_exist(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
@@ -416,7 +412,6 @@ def test_table_4_without_data_is_inconclusive(tmp_path: Path) -> None:
     assert list(results.values()) == ["inconclusive"]
 
 
-@pytest.mark.slow
 def test_one_ranker_on_a_simulated_user_study() -> None:
     rows = learned.evaluate_on_user_study(rng(), "FocusedNet", "top-k", [0.2, 0.8])
     tuned = {r["measure"]: r for r in rows if "beta" not in r}
@@ -445,7 +440,6 @@ def test_ten_rankers_have_one_kind_of_weak_rankers() -> None:
         assert not any(other in learned.RANKERS[name].text for name in names)
 
 
-@pytest.mark.slow
 def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = learned.evaluate_on_letor(rng(), "FocusedBoost, features", "top-k", 1, FEW_BETAS, folder)
@@ -455,7 +449,6 @@ def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> No
     assert all(fixed[measure] == values for measure, values in curve.items())
 
 
-@pytest.mark.slow
 def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
     experiments = NIU2012.entries["table4-ohsumed"].experiments
     assert {e.params["normalize"] for e in experiments} == {"minmax"}
@@ -472,7 +465,6 @@ def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
 # ---- rules for edges and steps
 
 
-@pytest.mark.slow
 def test_rules_differ_only_in_edges_and_steps(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = {

@@ -280,7 +280,6 @@ def test_a_column_without_a_name_is_ignored_and_reported(tmp_path: Path) -> None
         assert values(tmp_path / "a.csv", raw) == {"a": {"x": "1"}, "b": {"x": "2"}}
 
 
-@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1).filter(
@@ -483,7 +482,6 @@ def test_refused_smart_files(raw: str, message: str, tmp_path: Path) -> None:
     refused(tmp_path / "a.all", raw, message, format="smart")
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]))
@@ -701,7 +699,6 @@ def test_lines_and_records_have_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
     refused(tmp_path / "a", f"\n<DOC>\n{lines}", "a:2: is longer than 3,000 characters")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.trec", "a.all"])
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -726,7 +723,6 @@ def test_any_bytes_give_documents_or_one_line(tmp_path: Path, raw: bytes, format
             assert "\n" not in str(error)
 
 
-@pytest.mark.slow
 @given(st.data(), st.sampled_from([*SAME]))
 def test_damaged_files_give_documents_or_one_line(
     tmp_path: Path, data: st.DataObject, name: str

@@ -21,7 +21,7 @@ from firstpage.search import embedding
 from firstpage.search.embedding import NAMES, passages
 from tests.narrow import dense, instance, present
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 WORDS = [f"w{i}" for i in range(40)]
 QUERIES = [("q1", "w1 w2 unknown"), ("q2", "w3"), ("q3", "w4 w5 w6")]

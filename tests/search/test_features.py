@@ -272,7 +272,6 @@ def test_refused_candidates(index: Index, run: Run) -> None:
         features.dataset(QUERIES, run, threads=0)
 
 
-@pytest.mark.slow
 def test_threads_do_not_matter(index: Index, tmp_path: Path) -> None:
     queries = [(f"q{i}", f"w{i % 45} w{i * 7 % 45} w{i * 11 % 45}") for i in range(70)]
     run = index.candidates(queries, 20)

@@ -357,7 +357,6 @@ def test_a_second_writer_is_refused(index: Index) -> None:
     index.delete(["s1"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
     """Statistics, search results and features are those of an index of the remaining documents."""
@@ -464,7 +463,6 @@ class KilledWriters:
         self._process.communicate(timeout=PATIENCE)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* after the latent space was fitted")
 def test_a_killed_writer_leaves_a_committed_index(tmp_path: Path) -> None:
     path = tmp_path / "i"
@@ -511,7 +509,6 @@ def test_a_killed_creation_leaves_nothing_in_the_way(tmp_path: Path) -> None:
 # --- damage
 
 
-@pytest.mark.slow
 def test_damaged_files(tmp_path: Path) -> None:
     """Every file, missing, empty, cut or overwritten, is told in one line or does not matter."""
     documents = [{"id": f"d{i}", "title": f"red w{i % 7} w{i % 3}", "n": i} for i in range(40)]
@@ -569,7 +566,6 @@ def in_child(code: str, *arguments: object) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_a_full_disk(index: Index) -> None:
     code = """
         import resource, signal, sys
@@ -596,7 +592,6 @@ def test_a_full_disk(index: Index) -> None:
         assert {file.relative_to(copy) for file in copy.rglob("*")} == files
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_folder_of_somebody_else_can_be_searched(index: Index) -> None:
     code = """

@@ -44,7 +44,6 @@ def model(ranker: fp.Ranker) -> Model:
     return model_of(ranker)
 
 
-@pytest.mark.slow
 def test_results_are_those_of_predict(index: Index, data: fp.Dataset, ranker: fp.Ranker) -> None:
     searcher = Searcher(index, ranker, DEPTH, [OWN_FEATURE])
     scores = ranker.predict(data)

@@ -69,7 +69,6 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.slow
 def test_without_a_folder_nothing_is_asked(shop: Shop) -> None:
     for client in text_clients(*shop):
         response = client.get("/?q=red+shoes")
@@ -158,7 +157,6 @@ def test_a_browser_gets_a_page(client: TestClient) -> None:
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
-@pytest.mark.slow
 def test_too_much_feedback_is_refused(client: TestClient, folder: Path) -> None:
     instance(Serving, client.app).rate = RateLimit(per_network=3)
     answers = [vote(client, text) for _, text in QUERIES[:5]]
@@ -178,7 +176,6 @@ def test_rates_are_per_network_and_in_all() -> None:
         limit.check("c")
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_path: Path) -> None:
     for number, (_, text) in enumerate(QUERIES[:6]):
@@ -201,7 +198,6 @@ def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_pa
     assert "needs their judgments. Give them with" in str(refused.exception)
 
 
-@pytest.mark.slow
 def test_label_setup_reads_the_queries_to_judge(
     client: TestClient, folder: Path, tmp_path: Path
 ) -> None:
@@ -320,7 +316,6 @@ def test_concurrent_writers_in_one_server(folder: Path) -> None:
     assert sorted(int(row["id"]) for row in rows(folder, "preferences")) == list(range(25))
 
 
-@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
     own_shop: Shop, folder: Path
 ) -> None:

@@ -136,7 +136,6 @@ REQUESTS: dict[str, tuple[list[Any], list[int]]] = {  # segments, and the status
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 def test_malformed_requests_have_the_expected_status(server: Server, name: str) -> None:
     segments, expected = REQUESTS[name]
@@ -230,7 +229,6 @@ def open_files(server: Server) -> int:
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
 def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     """Idle connections are closed first; a connection in use stays open."""
@@ -252,7 +250,6 @@ def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     used.close()
 
 
-@pytest.mark.slow
 def test_pipe_or_folder_as_model_file_is_refused_without_delay(model: Path) -> None:
     server = Server(model, "--poll", "0.05")
     before = rank_once(server)
@@ -274,7 +271,6 @@ def test_pipe_or_folder_as_model_file_is_refused_without_delay(model: Path) -> N
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals")
 def test_unread_answer_does_not_delay_shutdown(model: Path) -> None:
     server = Server(model, code="from firstpage.serving import process; process.GRACE = 1")

@@ -19,7 +19,6 @@ from tests.serving.conftest import NPY, arrow, body, clients, dataset, npy, writ
 X = np.asarray(dataset()[0].X)
 
 
-@pytest.mark.slow
 def test_large_requests_are_processed_in_a_thread(tmp_path: Path) -> None:
     linear = served_model.load(write_model(tmp_path / "linear.json"))
     trees = served_model.load(write_model(tmp_path / "trees.json", "lightgbm"))

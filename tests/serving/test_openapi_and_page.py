@@ -59,7 +59,6 @@ def test_document_has_the_features_and_limits(model: Path) -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("there", [True, False])
 def test_document_is_valid_openapi(tmp_path: Path, there: bool) -> None:
     path = tmp_path / "model.json"
@@ -86,7 +85,6 @@ def media() -> None:
     schemathesis.openapi.media_type("application/vnd.apache.arrow.stream", streams)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["linear", "none"])
 @pytest.mark.usefixtures("media")

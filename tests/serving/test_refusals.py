@@ -218,7 +218,6 @@ def test_compressed_and_dictionary_arrow_are_refused(client) -> None:
     assert (response.status_code, "must be adjacent" in response.json()["detail"]) == (422, True)
 
 
-@pytest.mark.slow
 def test_corrupt_arrow_never_fails_the_server(client) -> None:
     sent = arrow(id=["a", "b", "c"], **{name: np.arange(3.0) for name in NAMES})
     rng = np.random.default_rng(0)
@@ -230,7 +229,6 @@ def test_corrupt_arrow_never_fails_the_server(client) -> None:
         assert response.status_code in (200, 413, 422), response.text
 
 
-@pytest.mark.slow
 def test_corrupt_json_never_fails_the_server(client) -> None:
     """Replace bytes with characters that are special to parsers."""
     hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip

@@ -35,7 +35,6 @@ def client(shop: Shop) -> Any:
     yield from text_clients(*shop)
 
 
-@pytest.mark.slow
 def test_results_are_those_of_the_searcher(client: TestClient, shop: Shop) -> None:
     searcher = fp.Searcher(*shop)
     for _, text in QUERIES:
@@ -198,7 +197,6 @@ def test_a_model_of_rows_is_refused_at_start(shop: Shop, tmp_path: Path) -> None
     assert "was not trained on features of texts" in str(watched.refused)
 
 
-@pytest.mark.slow
 def test_a_model_that_overflows_on_documents_of_the_index_is_refused(tmp_path: Path) -> None:
     """Its scores are finite for ordinary features, and the prices of this index are not."""
     shop = [{**each, "price": each["price"] * 1e36} for each in documents()]
@@ -268,7 +266,6 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(own_shop: Shop) -> Non
         assert client.get("/search?q=red").status_code == 200
 
 
-@pytest.mark.slow
 def test_an_index_is_replaced_while_it_is_served(own_shop: Shop) -> None:
     """Another index is refused and the old one answers, documents included, though it is gone."""
     index, model = own_shop
@@ -320,7 +317,6 @@ def test_hostile_texts_in_answers_are_data(client: TestClient) -> None:
         assert "\u202e" not in result["title"]["text"] + result["snippet"]["text"]
 
 
-@pytest.mark.slow
 def test_threads_do_not_disturb_each_other(shop: Shop) -> None:
     app = application(*shop)
     model = app.model()
@@ -370,7 +366,6 @@ def test_head_requests(client: TestClient) -> None:
         assert (response.status_code, response.content) == (200, b"")
 
 
-@pytest.mark.slow
 def test_a_new_model_takes_over(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):
@@ -382,7 +377,6 @@ def test_a_new_model_takes_over(own_shop: Shop) -> None:
         assert first != second
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_answer_conforms_to_the_document(shop: Shop) -> None:
     app = application(*shop)

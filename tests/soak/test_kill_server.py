@@ -11,7 +11,6 @@ from tests.labeling.app.load import Tally, prepare, verify_store
 from tests.soak import kill_server
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     location = str(tmp_path / "project")

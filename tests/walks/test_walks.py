@@ -18,8 +18,6 @@ from tests.walks.shop import QUERIES, write_search_log
 pytest.importorskip("tantivy")
 pytest.importorskip("starlette")
 
-pytestmark = pytest.mark.slow
-
 
 def test_texts_only(firstpage: Command, folder: Path) -> None:
     """docs/texts.md: no judgment exists; a lead lets assessors order the first five documents."""

@@ -44,7 +44,6 @@ EXACTLY = [
 ABOUT = ["RankNet(k=5)", "RankSVM(k=5)", "TopMargin", "FocusedSVM(k=5)"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "shards"])
 @pytest.mark.parametrize("name", [*EXACTLY, *ABOUT])
 def test_an_interrupted_fit_resumes(name: str, where: str, shards, tmp_path: Path) -> None:

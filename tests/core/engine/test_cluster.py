@@ -194,7 +194,6 @@ def test_new_workers_replace_all_that_died_at_once(
     assert np.array_equal(remote.coef_, local_models[name].coef_)
 
 
-@pytest.mark.slow
 def test_a_missing_scheduler_is_reported_in_one_line(shards, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.core.engine.dask_cluster.CONNECT_TIMEOUT", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):

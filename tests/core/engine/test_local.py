@@ -95,7 +95,6 @@ FAMILY = [
 CACHES = dict.fromkeys(("FocusedSVM(k=5)", "TopMargin", "TopSlack", "TopMargin(reference=fixed)"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: str) -> None:
     with warnings.catch_warnings():
@@ -116,7 +115,6 @@ def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: st
     assert sharded.training_["data"]["shards"] == len(exact)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -145,7 +143,6 @@ def test_thresholds_are_those_of_data_in_memory(exact, monkeypatch) -> None:
     assert np.array_equal(present(sharded.params_)[:, :2], present(in_memory.params_)[:, :2])
 
 
-@pytest.mark.slow
 def test_sparse_features_of_many_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((DATA.n_docs, 2100))
@@ -170,7 +167,6 @@ def test_real_data_in_shards_gives_the_same_model(real_data: Path, tmp_path: Pat
         assert sharded.score(fold.test) == pytest.approx(in_memory.score(fold.test), abs=2e-3)
 
 
-@pytest.mark.slow
 def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
     y = EXACT.y.copy()
     y[: int(EXACT.offsets[20])] = 1.0  # half of the queries are uninformative
@@ -184,7 +180,6 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
         fp.RankNet().fit(no_preferences)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
 def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> None:
     ranker = fp.ListNet(normalize=normalize)
@@ -197,7 +192,6 @@ def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> 
             ranker.fit(shards, valid=valid)
 
 
-@pytest.mark.slow
 def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     valid = UNSEEN[:20]
     steps: list[Step] = []
@@ -208,7 +202,6 @@ def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     assert ranker.converged_
 
 
-@pytest.mark.slow
 def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
     model = fp.ListNet(normalize="minmax").fit(DATA)
     in_memory = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
@@ -282,7 +275,6 @@ def test_trees_over_shards_read_the_scale_of_all_grades(
     assert growth.objective.loss.measure == "ERR(max=4)@5"
 
 
-@pytest.mark.slow
 def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
@@ -303,7 +295,6 @@ def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
         sharded.rank(shards)
 
 
-@pytest.mark.slow
 def test_operations_that_shards_do_not_support_are_refused(
     shards: fp.Shards, tmp_path: Path
 ) -> None:
@@ -456,7 +447,6 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("normalize", [None, "minmax"])
 def test_memory_is_less_than_the_features(tmp_path: Path, normalize: str | None) -> None:

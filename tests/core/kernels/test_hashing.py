@@ -80,7 +80,6 @@ def test_equal_ranges_compares_all_bytes_and_no_others(size: int) -> None:
             b[after + at] ^= np.uint8(1 << at % 8)
 
 
-@pytest.mark.slow
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
     ids = Ids.from_values(names)
@@ -97,7 +96,6 @@ lists = st.dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(lists, lists)
 def test_join_matches_a_join_by_dictionary(left, right) -> None:
     run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
@@ -106,7 +104,6 @@ def test_join_matches_a_join_by_dictionary(left, right) -> None:
     assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == expected
 
 
-@pytest.mark.slow
 def test_a_large_join_matches_a_join_by_dictionary() -> None:
     """So many identifiers are joined by compiled code; lengths are below and above a word."""
     rng = np.random.default_rng(0)

@@ -33,7 +33,6 @@ def test_files_store_names(tmp_path: Path, suffix: str) -> None:
     assert np.array_equal(back.X, dense(DATA.X))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), list(product(FORMATS, FORMATS)))
 def test_conversions_keep_names(tmp_path: Path, run, first: str, second: str) -> None:  # noqa: F811
     source, target = tmp_path / f"a.{first}", tmp_path / f"b.{second}"
@@ -193,7 +192,6 @@ def test_incomplete_names_are_ignored_with_a_warning(
     assert data.feature_names is None
 
 
-@pytest.mark.slow
 def test_a_late_feature_without_a_name_is_an_error_in_blocks(tmp_path: Path) -> None:
     rows = "".join(f"1 qid:{q} 1:1 2:0.{'1' * 50}\n" for q in range(40_000))
     (tmp_path / "x.txt").write_text("#1: a\n#2: b\n" + rows + "1 qid:z 3:1\n")

@@ -203,7 +203,6 @@ def test_lines_longer_than_a_chunk_and_rows_that_grow_wider(tmp_path: Path, monk
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
-@pytest.mark.slow
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 4), st.integers(0, 3), st.lists(numbers, min_size=3, max_size=3)),
@@ -342,7 +341,6 @@ def test_unwritable_cache_is_skipped(tmp_path, cached, monkeypatch) -> None:
         assert fp.read_letor(write(tmp_path, PLAIN)).y.tolist() == [2, 0, 1]
 
 
-@pytest.mark.slow
 def test_processes_can_write_one_entry_concurrently(tmp_path, cached) -> None:
     """Two processes, twice: one complete entry remains."""
     original = fp.Synthetic(queries=50).dataset()
@@ -365,7 +363,6 @@ def test_processes_can_write_one_entry_concurrently(tmp_path, cached) -> None:
         assert not list(cached.glob(".draft-*"))
 
 
-@pytest.mark.slow
 def test_progress_reaches_the_end(tmp_path: Path) -> None:
     original = fp.Synthetic(queries=200, features=40).dataset()
     path = tmp_path / "data.txt"

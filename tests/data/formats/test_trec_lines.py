@@ -32,7 +32,6 @@ def test_ms_marco_runs_are_ranked_by_their_third_field(tmp_path: Path) -> None:
         assert fp.evaluate(path, {"q1": {"a": 0, "b": 1}, "q2": {"c": 1}}, measures="RR")["RR"] == 1
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.text("ab1.", min_size=1, max_size=3), max_size=4).map(" \t".join), max_size=5

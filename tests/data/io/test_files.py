@@ -117,7 +117,6 @@ def test_byte_order_marks_and_encodings(tmp_path: Path) -> None:
     assert dense(fp.read_letor(path).X).tolist() == [[5]]  # despite its suffix
 
 
-@pytest.mark.slow
 def test_pipes_can_be_read(tmp_path: Path) -> None:
     fp.write_letor(fp.Synthetic(queries=5).dataset(), tmp_path / "x.txt")
     command = f'cat x.txt | "{sys.executable}" -m firstpage describe /dev/stdin'

@@ -33,7 +33,6 @@ def assert_same(first: fp.Dataset, second: fp.Dataset) -> None:
     assert first.docids is None or first.docids == second.docids
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 40, 100, 10**6])
 def test_shards_round_trip(tmp_path: Path, rows: int) -> None:
     shards = fp.write_shards(DATA, tmp_path / "s", rows=rows)
@@ -56,7 +55,6 @@ def test_names_sparse_features_and_float64_round_trip(tmp_path: Path) -> None:
     assert_same(concat_datasets(list(shards)), data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
 def test_letor_text_is_read_in_blocks(tmp_path: Path, rows: int, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 2048)  # many chunks

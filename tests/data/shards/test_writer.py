@@ -26,7 +26,6 @@ fp.write_shards(blocks(), sys.argv[1], rows=50)
 """
 
 
-@pytest.mark.slow
 def test_draft_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "s"], check=False)
     assert done.returncode == -9

@@ -95,7 +95,6 @@ def test_invalid_scores_are_refused(scores, offsets, message: str) -> None:
         fp.aggregation.Ballots.from_scores(scores, offsets)
 
 
-@pytest.mark.slow
 def test_invalid_options_are_refused() -> None:
     with pytest.raises(DataError, match="3 base_scores for 2"):
         fp.aggregation.Ballots.from_scores([[1, 2]], [0, 2], [1, 2, 3])

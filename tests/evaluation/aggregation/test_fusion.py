@@ -97,7 +97,6 @@ runs_of_one_query = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(runs=runs_of_one_query, data=st.data())
 def test_points_match_plain_references(runs, data) -> None:
     name = data.draw(st.sampled_from([*COMBINE, *TERMS]))

@@ -29,7 +29,6 @@ def comparison(offsets: dict[str, float], measures: str = "RR", **options) -> fp
     return replace(result, evaluations=tuple(replace(e, values=v[None]) for e, v in evaluations))
 
 
-@pytest.mark.slow
 @given(st.data())
 def test_systems_share_a_letter_if_and_only_if_they_are_alike(data) -> None:
     count = data.draw(st.integers(1, 7))

@@ -30,7 +30,6 @@ def random_points(rng, low, high, count: int):
     return low * (high / low) ** fraction
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 3), (3, 2), (4, 3)])
 def test_lower_bound_holds_for_random_points_of_the_box(shape) -> None:
     rng = np.random.default_rng(sum(shape))
@@ -84,7 +83,6 @@ def test_gradient_matches_finite_differences() -> None:
         assert error < 1e-5
 
 
-@pytest.mark.slow
 def test_branch_and_bound_decides_small_boxes() -> None:
     rng = np.random.default_rng(3)
     states = {"proven": 0, "flips": 0, "undecided": 0}
@@ -108,7 +106,6 @@ def test_zero_difference_is_undecided() -> None:
     assert decide(zero, 1.0) == ("undecided", None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 3), (3, 2)])
 def test_unrestricted_proofs_hold_for_extreme_steps(shape) -> None:
     """Steps over twelve orders of magnitude do not flip a proven verdict."""

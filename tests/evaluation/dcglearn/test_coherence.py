@@ -201,7 +201,6 @@ def test_unknown_and_fractional_grades_raise() -> None:
         coherence(runs, {"q": {"a": 1.5, "b": 0}}, "DCG@2", "DCG@1")
 
 
-@pytest.mark.slow
 def test_theorem_1_holds_with_ties() -> None:
     result = theorem_1(np.random.default_rng(0), 2000)
     assert result.holds
@@ -218,7 +217,6 @@ def test_example_1_flips_at_the_third_power() -> None:
     assert result.numbers["flips at power"] == 3
 
 
-@pytest.mark.slow
 def test_proposition_1_holds() -> None:
     assert proposition_1(np.random.default_rng(0), 2000).holds
 

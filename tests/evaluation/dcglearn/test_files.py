@@ -92,7 +92,6 @@ def test_fit_over_files_matches_fit_in_memory(case: str, weighted: bool, tmp_pat
     assert over_files.utility_.grades == in_memory.utility_.grades
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_shard_answers_do_not_depend_on_earlier_calls(weighted: bool, tmp_path: Path) -> None:
     """Shards that are opened again for every call, with other threads, give the same bits."""
@@ -107,7 +106,6 @@ def test_shard_answers_do_not_depend_on_earlier_calls(weighted: bool, tmp_path: 
     )
 
 
-@pytest.mark.slow
 def test_hard_margin_problems_are_solved_over_files(tmp_path: Path) -> None:
     """With so large a C, pairs are exchanged one by one, and the interior-point method runs."""
     rng = np.random.default_rng(1)
@@ -137,7 +135,6 @@ def test_folds_keep_queries_together_across_files(tmp_path: Path) -> None:
     assert learner.C_ == 1.0
 
 
-@pytest.mark.slow
 def test_c_is_cross_validated_over_files(tmp_path: Path) -> None:
     """Folds differ from those in memory, but accuracies agree within their errors."""
     pairs = random_pairs(with_queries=False)

@@ -143,7 +143,6 @@ def test_strong_preferences_have_a_larger_margin():
     assert larger_margin.weights_[0] == pytest.approx([0, 1.5, 3], abs=1e-3)
 
 
-@pytest.mark.slow
 def test_c_is_chosen_by_held_out_pairs():
     rng = np.random.default_rng(0)
     clean, noisy = (
@@ -198,7 +197,6 @@ def test_simulated_noise_changes_only_its_target():
     assert np.array_equal(regraded.outcome, preferences.outcome)
 
 
-@pytest.mark.slow
 def test_intervals_cover_the_true_gains():
     learner = DCGLearn(10, C=10.0).fit(varied(1500, noise=2.0))
     result = intervals(learner, 100, seed=1)
@@ -215,7 +213,6 @@ def test_intervals_cover_the_true_gains():
         intervals(learner, 1)
 
 
-@pytest.mark.slow
 def test_position_test_detects_gains_that_depend_on_the_position():
     plain = DCGLearn(10, C=10.0).fit(varied(500, seed=2, noise=1.0))
     assert position_test(plain, 39).p > 0.05
@@ -240,7 +237,6 @@ def test_judgment_noise_has_its_lapse_rate():
     assert np.array_equal(noise_free.left, pairs.left)
 
 
-@pytest.mark.slow
 def test_segments_are_shrunk_toward_the_pooled_measure():
     flat = Utility.from_gains(TRUE.gains, np.ones(10))
     web, shop = varied(900, seed=1), varied(60, seed=2, truth=flat)

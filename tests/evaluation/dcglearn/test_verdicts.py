@@ -43,7 +43,6 @@ def problems(count: int, seed: int) -> Iterator[tuple[int, plain.Problem, int]]:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["DCG", "NDCG"])
 @pytest.mark.parametrize("vary", ["both", "gains", "discounts"])
 def test_proofs_and_witnesses_withstand_random_search(measure: str, vary: Any) -> None:
@@ -79,7 +78,6 @@ def test_proofs_and_witnesses_withstand_random_search(measure: str, vary: Any) -
     assert "proven" in states
 
 
-@pytest.mark.slow
 def test_dcg_verdict_stands_if_and_only_if_counts_dominate() -> None:
     rng = np.random.default_rng(3)
     decided = {"proven": 0, "flips": 0}
@@ -116,7 +114,6 @@ def test_count_differences_match_the_lists() -> None:
             assert verdict.count_differences[j, level - 1] == pytest.approx(expected)
 
 
-@pytest.mark.slow
 def test_radius_of_dcg_matches_a_dense_grid() -> None:
     """K = 2, L = 3: a fine grid of all four steps."""
     rng = np.random.default_rng(11)
@@ -149,7 +146,6 @@ def test_radius_of_dcg_matches_a_dense_grid() -> None:
     assert checked > 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("vary", ["gains", "discounts"])
 def test_radius_of_gains_or_discounts_alone_has_a_closed_form(vary: Any) -> None:
     rng, checked = np.random.default_rng(0), 0
@@ -168,7 +164,6 @@ def test_radius_of_gains_or_discounts_alone_has_a_closed_form(vary: Any) -> None
     assert checked > 3
 
 
-@pytest.mark.slow
 def test_factor_one_is_proven_and_a_large_factor_flips() -> None:
     rng = np.random.default_rng(2)
     problem = plain.random_problem(rng, 12, 8, 3, 0.4)
@@ -239,7 +234,6 @@ def test_identical_systems_tie() -> None:
     assert verdict.to_dict()["tie"] is True
 
 
-@pytest.mark.slow
 def test_large_problems_use_bounds(monkeypatch) -> None:
     rng = np.random.default_rng(9)
     problem = plain.random_problem(rng, 6, 7, 4, 0.2)

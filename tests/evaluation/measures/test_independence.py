@@ -13,7 +13,6 @@ import firstpage as fp
 from firstpage.evaluation.measures.registry import MEASURES
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning"),
 ]
 NEED_ORDER = ("kNDCG", "kERR")  # a truth without ties

@@ -86,7 +86,6 @@ def test_any_file_name_round_trips_through_the_text(working_folder: Path, name: 
     assert again.source == MeasureSource(name, "gains")
 
 
-@pytest.mark.slow
 @given(
     file=st.text("ab./,='\" form", min_size=1, max_size=12).filter(lambda t: '"' not in t),
     form=st.sampled_from([None, "gains", "weights"]),
@@ -161,7 +160,6 @@ def test_invalid_texts_raise_an_error_of_one_line(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.slow
 @given(inside=st.text(max_size=12) | st.text("./,='\"()@\0 form=segment=", max_size=20))
 def test_any_text_in_parentheses_parses_or_raises_measure_error(
     working_folder: Path, inside: str
@@ -202,7 +200,6 @@ documents = st.lists(
 utilities = st.sampled_from([SEGMENTED, RISING, FREE, FREE.with_form("gains"), RISING])
 
 
-@pytest.mark.slow
 @given(docs=documents, utility=utilities, cutoff=st.sampled_from([None, 1, 2]))
 def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> None:
     """The reference enumerates all orders that scores allow, and all orders of the judged ones."""
@@ -222,7 +219,6 @@ def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> Non
     assert result.values[1, 0] == pytest.approx(dcg / top if top > 0 else 0.0, abs=1e-12)
 
 
-@pytest.mark.slow
 @given(
     pool=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     numbers=st.lists(st.integers(-4, 9), min_size=16, max_size=16),
@@ -240,7 +236,6 @@ def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     assert result == pytest.approx([ideal_value(utility.table(), pool)], abs=1e-9)
 
 
-@pytest.mark.slow
 @given(
     lists=st.lists(
         st.lists(

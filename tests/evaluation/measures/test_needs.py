@@ -87,7 +87,6 @@ def test_measures_that_declare_nothing_get_complete_lists() -> None:
             assert example.needs(convention) == EVERYTHING, cls
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 def test_runs_with_unjudged_documents_have_the_same_values_by_any_plan() -> None:
     rng = np.random.default_rng(0)

@@ -39,7 +39,6 @@ def reference(run: dict, rows: list) -> tuple[float, float]:
     return agreed, total
 
 
-@pytest.mark.slow
 @given(
     st.lists(VOTES, min_size=1, max_size=12),
     st.dictionaries(
@@ -85,7 +84,6 @@ def votes(data: fp.Dataset) -> fp.PreferencePairs:
     return fp.PreferencePairs.from_arrays(query, names[:, 0], names[:, 1], weight=1 + query % 3)
 
 
-@pytest.mark.slow
 def test_scores_of_data_and_their_run_agree_with_score(data, votes) -> None:
     ranker = fp.RankNet().fit(data, pairs=votes)
     scores = ranker.predict(data)

@@ -30,7 +30,6 @@ def quiet(*arguments, **options) -> fp.results.Evaluation:
         return fp.evaluate(*arguments, **options)
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(runs, judgments), min_size=1, max_size=3),
@@ -75,7 +74,6 @@ def test_the_parameter_is_the_setting_for_one_measure(options: dict, convention:
         assert measured["AP(condensed=true)"] == 0.5  # a alone is judged in the first two ranks
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs, st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2), min_size=1))
 def test_bounds_are_the_means_under_other_judgments(run, qrels) -> None:

@@ -27,7 +27,6 @@ def test_value_is_the_mean_over_the_orders_of_ties(text: str) -> None:
     assert value(text, labels, [3, 2, 2, 2, 1, 1]) == pytest.approx(np.mean(strict))
 
 
-@pytest.mark.slow
 def test_long_ties_are_exact_where_few_sequences_differ_and_sampled_otherwise() -> None:
     one_relevant = np.array([1.0] + [0.0] * 300)
     ties = np.full(301, 301)

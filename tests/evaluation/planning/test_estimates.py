@@ -116,7 +116,6 @@ def simulate(kind: str, target: Any, rounds: int = ROUNDS) -> dict[str, float]:
     return {name: count / rounds for name, count in hits.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", ["population", "queries"])
 @pytest.mark.parametrize("kind", ["equal", "proportional"])
 def test_intervals_cover(kind: str, target: str) -> None:
@@ -129,7 +128,6 @@ def test_intervals_cover(kind: str, target: str) -> None:
         assert coverage["unweighted"] < 0.8  # the inclusion probabilities ignored
 
 
-@pytest.mark.slow
 def test_inclusion_probabilities_are_those_of_the_draw() -> None:
     """Every query is drawn as often as its probability says, and the size never varies."""
     p = np.array([0.1, 0.9, 0.5, 1.0, 0.25, 0.25])
@@ -140,7 +138,6 @@ def test_inclusion_probabilities_are_those_of_the_draw() -> None:
     assert (np.abs(draws.mean(axis=0) - p) <= 4 * error + 1e-12).all()
 
 
-@pytest.mark.slow
 def test_equal_probabilities_are_a_simple_random_sample() -> None:
     rng = np.random.default_rng(0)
     pairs = dict.fromkeys(combinations(range(5), 2), 0)
@@ -203,7 +200,6 @@ def test_a_machine_that_never_errs_gets_a_warning_and_is_worth_much() -> None:
     assert result.worth(result.means[0]) == pytest.approx((1 / variance - 20) / 20)
 
 
-@pytest.mark.slow
 def test_a_machine_that_errs_rarely_has_no_interval_of_zero_width() -> None:
     """It errs on 5 % of the queries, so 28 % of the samples of 25 show no error at all."""
     rng = np.random.default_rng(0)

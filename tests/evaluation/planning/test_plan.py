@@ -32,7 +32,6 @@ def test_power_agrees_with_a_simulation(sides) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.5, 5.0])
 def test_the_planned_queries_give_the_power_for_skewed_differences(shape: float) -> None:
     """Differences of gamma variables have the deviation of the plan, and heavier tails."""
@@ -82,7 +81,6 @@ def runs(queries: int = 30) -> tuple[dict, dict]:
     return noisy, qrels
 
 
-@pytest.mark.slow
 def test_a_plan_is_estimated_from_runs() -> None:
     systems, qrels = runs()
     plan = fp.planning.plan(

@@ -33,7 +33,6 @@ from tests.narrow import dense, instance
 NORMALIZERS = [None, "global minmax", "global standard"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
@@ -47,7 +46,6 @@ def test_engines_score_as_predict_does(target: str, kind: str, normalize: str | 
     assert probes.error(actual, predict(fitted, probes.X), 1e-37) <= TOLERANCE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lightgbm", "stumps"])
 def test_vespa_agrees_on_float64_features(kind: str) -> None:
     fitted = ranker(kind)
@@ -61,7 +59,6 @@ def test_vespa_agrees_on_float64_features(kind: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_probes_distinguish_strict_from_inclusive_splits() -> None:
     """The probes contain every threshold, so < instead of <= changes scores."""
     fitted = ranker("lightgbm")
@@ -200,7 +197,6 @@ def test_errors_for_cascades_name_their_stages() -> None:
         fp.export(ranker("linear"), "solr", stage="first")
 
 
-@pytest.mark.slow
 def test_unsupported_tree_options_are_rejected(data: fp.Dataset) -> None:
     """Options such as linear_tree change how trees score, and are not exported wrongly."""
     dart = fp.ListMLE(scorer=_trees("xgboost", booster="dart", rate_drop=0.5)).fit(data)
@@ -251,7 +247,6 @@ def test_many_trees_cause_a_warning_about_rounding() -> None:
     assert ENGINES["ranklib"](exported.files, [], X).tolist() == [201.0]
 
 
-@pytest.mark.slow
 def test_sums_in_the_same_type_cause_no_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
@@ -279,7 +274,6 @@ EXTREME = np.array(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("target", ENGINES)
 def test_extreme_float32_numbers(target: str, kind: str) -> None:

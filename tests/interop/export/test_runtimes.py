@@ -36,7 +36,6 @@ def module(exported: fp.results.Export) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("kind", RANKERS)
@@ -77,7 +76,6 @@ def test_a_feature_that_is_constant_within_a_query_is_scaled_to_0(impute: str | 
     np.testing.assert_allclose(np.concatenate([score(X) for X in queries]), expected, atol=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
 def test_onnx_and_numpy_agree_on_extreme_numbers(kind: str, normalize: str | None) -> None:
@@ -89,7 +87,6 @@ def test_onnx_and_numpy_agree_on_extreme_numbers(kind: str, normalize: str | Non
     assert probes.error(actual, expected) <= TOLERANCE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["minmax", "standard"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
@@ -174,7 +171,6 @@ def test_onnx_contains_names_and_supports_empty_models() -> None:
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 
 
-@pytest.mark.slow
 def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
     """An isolated interpreter runs the file without Firstpage."""
     fitted = ranker("lightgbm")
@@ -207,7 +203,6 @@ def test_the_numpy_scorer_rejects_what_predict_rejects() -> None:
     assert names["score"](X[:0]).tolist() == []
 
 
-@pytest.mark.slow
 def test_files_of_libraries_score_as_predict_does(tmp_path: Path) -> None:
     import lightgbm
     import xgboost

@@ -75,7 +75,6 @@ def columns(names: list[str], X: np.ndarray) -> dict[str, np.ndarray]:
     return {name: X[:, i] for i, name in enumerate(names)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
 def test_the_onnx_profile_scores_one_document_at_a_time(kind: str, normalize: str | None) -> None:

@@ -105,7 +105,6 @@ def test_every_route_with_a_body_is_covered() -> None:
     assert ("POST", "/p/{slug}/import") in ROUTES
 
 
-@pytest.mark.slow
 def test_anonymous_bodies_are_not_read(site: Site) -> None:
     site.project()
     for route in (r for r in ROUTES if r not in PUBLIC):
@@ -115,7 +114,6 @@ def test_anonymous_bodies_are_not_read(site: Site) -> None:
         assert sender.taken == 0, route
 
 
-@pytest.mark.slow
 def test_the_body_of_a_forged_request_is_not_read(site: Site) -> None:
     """A request with the cookie alone, as another site can send it, or with a wrong token."""
     site.project()

@@ -60,7 +60,6 @@ def version(site: Site, project: Project) -> object:
         return project_version(tx, project)
 
 
-@pytest.mark.slow
 def test_a_process_of_its_own_gives_the_same_and_survives(judged: tuple[Site, Project]) -> None:
     site, project = judged
     inside, outside = Analyst(site.store), Analyst(site.store, separate=True)

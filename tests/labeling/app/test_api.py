@@ -24,7 +24,6 @@ with warnings.catch_warnings():
 EXAMPLES = 3  # per route
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_request_is_a_server_error(site: Site, tmp_path: Path, fresh: Path) -> None:
     """A lead and an assessor send the same requests, each to an application of their own."""

@@ -40,7 +40,6 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
     return site.client("lena").get(f"/documents/{number}")
 
 
-@pytest.mark.slow
 def test_the_policy_of_a_frame(site: Site) -> None:
     reply = serve(site, HOSTILE)
     assert reply.headers["cache-control"] == "no-store"
@@ -78,7 +77,6 @@ def test_a_style_sheet_cannot_close_its_element() -> None:
     assert sanitize_document("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
 
 
-@pytest.mark.slow
 def test_a_page_that_is_too_complex_is_shown_as_text(site: Site) -> None:
     body = serve(site, "<div>" * 30_000 + "<b>the words</b> &lt;i&gt;").text.split("<body>")[1]
     assert "too large or too deeply nested" in body

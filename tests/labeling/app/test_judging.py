@@ -18,7 +18,6 @@ from tests.labeling.app.site import Client, Site, add_query, body, jsonl, log_ro
 from tests.narrow import present
 
 
-@pytest.mark.slow
 def test_a_query_is_judged_to_its_end(site: Site) -> None:
     site.project()
     task = site.task("books", "ada")
@@ -241,7 +240,6 @@ def test_invalid_times_never_refuse_an_answer(
     assert ada.post(f"/api/v1/tasks/{task}/spans", json=spent).status_code == 204
 
 
-@pytest.mark.slow
 def test_a_returned_query_is_reassigned(db_site: Site) -> None:
     db_site.project(queries=1, assessors=("ada",))
     with db_site.store.write() as tx:
@@ -278,7 +276,6 @@ def test_answers_are_refused_unless_the_project_is_open(site: Site, state: str) 
     assert ada.get("/api/v1/projects/books/work").json()["next"] is None
 
 
-@pytest.mark.slow
 def test_tasks_of_a_person(site: Site) -> None:
     site.project(queries=3)
     ada = site.client("ada")
@@ -295,7 +292,6 @@ def test_tasks_of_a_person(site: Site) -> None:
     assert ada.get("/api/v1/projects/books/work").json()["next"] == first
 
 
-@pytest.mark.slow
 def test_hidden_questions_look_like_any_other(site: Site) -> None:
     site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeat_rate": 0.5})
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -321,7 +317,6 @@ def test_documents_of_the_next_question_are_predicted(site: Site) -> None:
     assert not ahead & before
 
 
-@pytest.mark.slow
 def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
     db_site.project(documents=12)
     ada, lena, task = db_site.client("ada"), db_site.client("lena"), db_site.task("books", "ada")
@@ -337,7 +332,6 @@ def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
     assert row.state == "done"
 
 
-@pytest.mark.slow
 def test_two_servers_on_one_database(db_site: Site) -> None:
     """Each server caches its own sessions; the log decides."""
     db_site.project()
@@ -361,7 +355,6 @@ def test_two_servers_on_one_database(db_site: Site) -> None:
     other.store.close()
 
 
-@pytest.mark.slow
 def test_concurrent_answers_to_one_task(db_site: Site) -> None:
     """Of many answers with the same sequence number, as by double clicks, one is recorded."""
     db_site.project()
@@ -416,7 +409,6 @@ def add_training(site: Site, pass_fraction: float = 0.7) -> None:
     assert reply.json()["training"] == 2, reply.text
 
 
-@pytest.mark.slow
 def test_practice_comes_first(db_site: Site) -> None:
     db_site.project()
     add_training(db_site)
@@ -452,7 +444,6 @@ def test_practice_comes_first(db_site: Site) -> None:
 API = "/api/v1/projects/books"
 
 
-@pytest.mark.slow
 def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
     """By whatever amount; skipping a question is no answer, also where the answer is 0."""
     site.project(tool="lists", queries=1)
@@ -467,7 +458,6 @@ def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
     assert correct == [True, True, False, True]
 
 
-@pytest.mark.slow
 def test_departed_assessors_cannot_judge(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -491,7 +481,6 @@ def test_a_query_with_one_document_is_done_at_once(site: Site) -> None:
     assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
 
 
-@pytest.mark.slow
 def test_a_strategy_must_match_the_tool(site: Site) -> None:
     with site.store.write() as tx, pytest.raises(DataError, match="use it with the tool 'grades'"):
         projects.create(tx, "shop", setting={"strategy": "five-grade"})
@@ -503,7 +492,6 @@ def test_a_strategy_must_match_the_tool(site: Site) -> None:
     site.project("graded", tool="grades", setting={"k": 2, "strategy": "five-grade"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "strategy", "other"),
     [

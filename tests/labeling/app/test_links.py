@@ -164,7 +164,6 @@ def site_person(tx: Any, login: str) -> people.Person:
 class TestLists:
     """Admins see all links; a lead sees those of the project and of the people they manage."""
 
-    @pytest.mark.slow
     def test_visibility_of_links(self, db_site: Site) -> None:
         db_site.project("books")
         db_site.project("films", lead="fred", assessors=("carl",))
@@ -195,7 +194,6 @@ class TestLists:
         assert lena.delete(f"/api/v1/projects/books/invitations/{link['id']}").status_code == 204
         assert reset(db_site, link) == 400
 
-    @pytest.mark.slow
     def test_links_are_revoked_with_forms(self, site: Site) -> None:
         site.project()
         lena, administrator = site.client("lena"), admin(site)
@@ -251,7 +249,6 @@ class TestMakers:
         listed = db_site.client("lena").get("/api/v1/projects/books/invitations").json()
         assert [row["open"] for row in listed["invitations"]] == [False]
 
-    @pytest.mark.slow
     def test_a_reset_link_ends_when_the_lead_loses_the_account(self, db_site: Site) -> None:
         db_site.project("books")
         db_site.project("films", lead="fred", assessors=("carl",))
@@ -279,7 +276,6 @@ class TestConsent:
     def add(self, client: Client, login: str, role: str = "assessor", slug: str = "books") -> Any:
         return client.post(f"/api/v1/projects/{slug}/people", json={"login": login, "role": role})
 
-    @pytest.mark.slow
     def test_an_account_is_not_taken_over(self, db_site: Site) -> None:
         """Otherwise a lead could add an account without a project and reset its password."""
         db_site.project("books")
@@ -314,7 +310,6 @@ class TestConsent:
         site.person("zoe")
         assert self.add(admin(site), "zoe").json()["joined"] is True
 
-    @pytest.mark.slow
     def test_a_lead_adds_managed_accounts(self, site: Site) -> None:
         site.project("books")
         lena = site.client("lena")
@@ -337,7 +332,6 @@ class TestConsent:
 class TestAudit:
     """The audit log names people until their data are deleted."""
 
-    @pytest.mark.slow
     def test_people_are_named(self, db_site: Site) -> None:
         db_site.project()
         lena, number = db_site.client("lena"), db_site.person("ada").id

@@ -100,7 +100,6 @@ def rows_written(store: Store) -> Iterator[list[int]]:
         event.remove(store.engine, "commit", committed)
 
 
-@pytest.mark.slow
 def test_answers_are_accepted_during_an_import(
     db_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +152,6 @@ def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.Monk
     assert max(sizes) <= BATCH_BYTES
 
 
-@pytest.mark.slow
 def test_the_last_transaction_is_small_too(site: Site) -> None:
     """It updates one column per query and no documents."""
     project, person = site.project(queries=0, opened=False), lead(site)
@@ -189,7 +187,6 @@ def test_imports_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch, most: 
     assert counts(site.store) == before
 
 
-@pytest.mark.slow
 def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     project = db_site.project(queries=1)
     before = counts(db_site.store)
@@ -207,7 +204,6 @@ def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     assert counts(db_site.store) == before
 
 
-@pytest.mark.slow
 def test_shared_images_are_not_deleted(site: Site) -> None:
     project = site.project(queries=0, opened=False)
 
@@ -251,7 +247,6 @@ texts.add(store, project, read(documents=rows(3000)), person)
 """
 
 
-@pytest.mark.slow
 def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path: Path) -> None:
     project = site.project(queries=1, opened=False)
     before = counts(site.store)
@@ -285,7 +280,6 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     }
 
 
-@pytest.mark.slow
 def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     project = site.project(queries=0, opened=False)
 
@@ -298,7 +292,6 @@ def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyP
     assert counts.documents == 3000
 
 
-@pytest.mark.slow
 def test_an_import_that_was_idle_too_long_changes_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +318,6 @@ def test_an_import_that_was_idle_too_long_changes_nothing(
     assert counts(site.store)["projects"] == 2
 
 
-@pytest.mark.slow
 def test_the_second_of_two_concurrent_imports_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +337,6 @@ def test_the_second_of_two_concurrent_imports_is_refused(
     assert counts(site.store)["documents"] == 10
 
 
-@pytest.mark.slow
 def test_an_import_into_a_project_closed_meanwhile_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,7 +374,6 @@ def test_practice_and_gold_questions_keep_their_order(db_site: Site) -> None:
         assert len(stored_texts.of_project(tx, project.id, "training")) == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
     """The reader pauses as long as it worked, so that answers can be processed."""

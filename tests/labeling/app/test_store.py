@@ -45,7 +45,6 @@ def schema(store: Store) -> dict[str, Any]:
         }
 
 
-@pytest.mark.slow
 def test_the_migrations_create_the_tables(location: str) -> None:
     """A new store has its tables at once: those of all migrations, to the name of an index."""
     store = Store(location).prepare()
@@ -254,7 +253,6 @@ def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.slow
 def test_the_first_tables_are_migrated_with_their_rows(location: str) -> None:
     """A store of the first version keeps its rows."""
     from alembic import command

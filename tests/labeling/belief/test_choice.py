@@ -56,7 +56,6 @@ def slow_gain(belief: Utilities, k: int, a: int, b: int) -> float:
     return total * answer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 2), (7, 6)])
 def test_gains_match_plain_loops(n: int, k: int) -> None:
     belief = random_belief(n, seed=n)
@@ -96,7 +95,6 @@ def membership(belief: Utilities, point: float, deviation: np.ndarray) -> np.nda
     return norm.cdf((belief.mean - point) / np.sqrt(variance))
 
 
-@pytest.mark.slow
 def test_the_gain_is_the_expected_reduction_of_the_cost() -> None:
     """To second order, for beliefs that one answer changes little, with fixed boundaries."""
     belief, k = random_belief(8, seed=3, scale=0.1), 3
@@ -114,7 +112,6 @@ def test_the_gain_is_the_expected_reduction_of_the_cost() -> None:
     np.testing.assert_allclose(predicted, observed, rtol=0.4, atol=0.05 * max(observed))
 
 
-@pytest.mark.slow
 @given(st.integers(0, 99), st.permutations(range(6)), st.floats(-5, 5))
 def test_the_choice_is_invariant_to_names_and_a_common_shift(
     seed: int, names: list[int], shift: float

@@ -46,7 +46,6 @@ def random_belief(n: int, seed: int) -> Utilities:
     return Utilities(rng.standard_normal(n), root @ root.T + 0.3 * np.eye(n))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mean", "variance", "outcome"), CASES)
 def test_moments_match_numerical_integration(mean: float, variance: float, outcome: int) -> None:
     def moment(power: int) -> float:
@@ -108,7 +107,6 @@ def weighted_samples(
     return mean, np.cov(drawn.T, aweights=weight)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("outcome", [1, 0, -1])
 def test_the_update_by_one_answer_is_exact(outcome: int) -> None:
     before = random_belief(3, seed=4)
@@ -124,7 +122,6 @@ def columns(answers: list[tuple[int, int, int]]) -> tuple[list[int], list[int], 
     return list(left), list(right), list(outcome)
 
 
-@pytest.mark.slow
 def test_the_fit_of_many_answers_is_nearly_exact() -> None:
     answers = [(0, 1, 1), (1, 2, 1), (0, 2, 1), (3, 2, 0), (3, 0, -1), (1, 3, 0), (0, 1, -1)]
     before = prior(4, 1.5)
@@ -168,7 +165,6 @@ def test_the_update_is_invariant_to_names(seed: int, names: list[int], outcome: 
     np.testing.assert_allclose(after.mean, belief.updated(1, 3, outcome).mean[names], atol=1e-12)
 
 
-@pytest.mark.slow
 def test_the_belief_is_finite_after_ten_thousand_equal_answers() -> None:
     belief = prior(3, 2.0)
     for _ in range(10_000):
@@ -187,7 +183,6 @@ def test_a_prior_enters_by_its_ranks() -> None:
     np.testing.assert_allclose(prior(5, 2.0, [1, 1, 1, 1, 1]).mean, 0.0, atol=1e-12)
 
 
-@pytest.mark.slow
 @given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 0.1, 7.0]), min_size=1, max_size=9))
 def test_equal_scores_of_a_prior_share_their_mean_rank(scores: list[float]) -> None:
     mean_ranks = rankdata(scores)
@@ -224,7 +219,6 @@ def likelihood(u: np.ndarray, left: list[int], right: list[int], outcome: list[i
     return total
 
 
-@pytest.mark.slow
 def test_bradley_terry_maximizes_the_likelihood() -> None:
     rng = np.random.default_rng(5)
     left, right = ([int(x) for x in col] for col in rng.integers(0, 6, (2, 90)))
@@ -257,7 +251,6 @@ def test_bradley_terry_converges_on_any_data() -> None:
     assert many[0] > 5
 
 
-@pytest.mark.slow
 def test_rank_probabilities_match_simulation() -> None:
     belief = random_belief(6, seed=8)
     posterior = rank_posterior(belief, 3)

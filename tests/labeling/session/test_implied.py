@@ -42,7 +42,6 @@ def plain_closure(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
         edges = more
 
 
-@pytest.mark.slow
 @given(st.sets(st.sampled_from(list(combinations(NAMES, 2)))))
 def test_counts_are_those_of_a_plain_closure(asked: set[tuple[str, str]]) -> None:
     judgments = [Judgment(a, b, 1) if ord(a) % 2 else Judgment(b, a, -1) for a, b in asked]
@@ -71,7 +70,6 @@ def test_probes_confirm_or_contradict() -> None:
     assert question_counts("abcd", judgments) == QuestionCounts(6, 0, 0)
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 1000))
 def test_a_session_probes_only_implied_pairs_and_replays(seed: int) -> None:

@@ -119,11 +119,10 @@ class Sessions(RuleBasedStateMachine):
         assert tuple(judged for judged, _ in active) == self.session.judgments
 
 
-TestSessions = pytest.mark.slow(Sessions.TestCase)
+TestSessions = Sessions.TestCase
 TestSessions.settings = settings(max_examples=12, stateful_step_count=25)
 
 
-@pytest.mark.slow
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))
 def test_undo_restores_the_earlier_question(steps: int, back: int, name: str) -> None:
     session = Session(NAMES, Setting(name, k=5))
@@ -140,7 +139,6 @@ def test_undo_restores_the_earlier_question(steps: int, back: int, name: str) ->
     assert finish(session).order == ("d19", "d18", "d17", "d16", "d15")
 
 
-@pytest.mark.slow
 @given(
     steps=st.integers(1, 30), name=st.sampled_from(STRATEGIES), other=st.sampled_from(STRATEGIES)
 )
@@ -234,7 +232,6 @@ def test_audit_finds_an_inconsistent_event() -> None:
         Session(NAMES, Setting("heap", k=5), [Judgment("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])
 def test_the_range_of_remaining_questions_has_its_coverage(name: str) -> None:
     """The range contains the true number at about nine steps in ten."""
@@ -362,7 +359,6 @@ def test_invalid_input_raises_an_error(bad, message: str) -> None:
         bad()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
     """The log alone gives the same open question after every answer, and the same top k."""
@@ -379,7 +375,6 @@ def test_adaptive_sessions_replay_exactly(name: str) -> None:
     assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4
 
 
-@pytest.mark.slow
 def test_refinement_asks_exactly_the_extra_questions() -> None:
     plain = finish(Session(NAMES, Setting("tournament", k=5)))
     session = Session(NAMES, Setting("tournament", k=5, refine=12))

@@ -37,7 +37,6 @@ def votes(tmp_path: Path) -> list[Votes]:
     return read_votes(path)
 
 
-@pytest.mark.slow
 def test_the_heap_asks_the_expected_number_of_questions() -> None:
     [result] = simulate("heap", runs=2000)
     record = result.to_dict()
@@ -47,7 +46,6 @@ def test_the_heap_asks_the_expected_number_of_questions() -> None:
     assert record["kNDCG@10"] == pytest.approx(1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "mean"), [(SimulatedQueries(ties=0.6), 136.3), (SimulatedQueries(grades=5), 120.5)]
 )
@@ -58,7 +56,6 @@ def test_ties_reduce_the_number_of_questions(queries: SimulatedQueries, mean: fl
     assert result.recall.mean() == 1, "documents as good as the k-th count"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "tournament", "insertion", "adaptive", "five-grade"])
 def test_labels_of_ties_do_not_favor_the_prior_order(name: str) -> None:
     """Documents are relevant or not, and shown in an order that tells a little about it."""
@@ -99,7 +96,6 @@ def test_complete_labels_by_hand(merit: list[float], labels: list[int]) -> None:
     assert _complete_labels(np.array(merit, np.float64), 2).tolist() == labels
 
 
-@pytest.mark.slow
 def test_noise_reduces_recall() -> None:
     [clean] = simulate("heap", runs=100)
     [noisy] = simulate("heap", queries=SimulatedQueries(noise=0.1), runs=300)
@@ -110,7 +106,6 @@ def test_noise_reduces_recall() -> None:
     assert 0.5 < grades.recall.mean() <= 1
 
 
-@pytest.mark.slow
 def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     from scipy.stats import kendalltau
 
@@ -128,7 +123,6 @@ def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     assert good.question_counts.mean() < without.question_counts.mean() - 15
 
 
-@pytest.mark.slow
 def test_results_at_a_budget_are_estimates() -> None:
     few, more, complete = simulate("insertion", runs=60, budgets=[30, 80, None])
     assert few.question_counts.tolist() == [30.0] * 60

@@ -131,7 +131,6 @@ def test_chi_squared_tests_of_the_paper():
     assert str(tests["overall"]).endswith("df = 1, p < .001")
 
 
-@pytest.mark.slow
 @given(st.lists(st.integers(1, 500), min_size=4, max_size=4))
 def test_chi_squared_matches_scipy(cells):
     test = chi_squared(*cells)
@@ -147,7 +146,6 @@ def test_chi_squared_of_degenerate_tables():
     assert "p = 1.000" in str(chi_squared(1, 1, 1, 1))
 
 
-@pytest.mark.slow
 @given(labeled)
 def test_kappas_match_scikit_learn(values):
     first, second = two_labelings(values)
@@ -161,7 +159,6 @@ def test_kappas_match_scikit_learn(values):
         assert value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.slow
 @given(labeled, st.randoms())
 def test_agreement_is_invariant_to_order_and_names(values, random):
     first, second = two_labelings(values)
@@ -241,7 +238,6 @@ def test_overlaps_of_answers():
     assert total([]).total == 0
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2)), min_size=1, max_size=4),
     st.randoms(),

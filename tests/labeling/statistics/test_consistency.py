@@ -28,7 +28,6 @@ def answer(left, right, outcome, assessor="u", query="q", **more):
     return Record(query, assessor, "pairs", left, right, outcome, **more)
 
 
-@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_sign_test_matches_scipy(first, second):
     expected = binomtest(first, first + second).pvalue if first + second else 1.0
@@ -71,7 +70,6 @@ def test_an_assessor_who_always_chooses_left():
     assert bias.fraction_left.value == 1
 
 
-@pytest.mark.slow
 def test_a_winner_that_keeps_its_side_is_no_bias():
     """The best document of each query keeps its side and always wins."""
     rng = np.random.default_rng(0)

@@ -34,7 +34,6 @@ def counts(name: str, n: int, k: int, runs: int) -> np.ndarray:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(merit=st.permutations(range(9)), k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_the_true_top_is_found(name: str, merit: list[int], k: int, seed: int) -> None:
@@ -60,7 +59,6 @@ def test_what_was_asked_before_is_not_asked_again(name: str) -> None:
     assert again == top_k
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING)
 @given(data=st.data(), n=st.integers(1, 12), k=st.integers(1, 14))
 def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k: int) -> None:
@@ -79,7 +77,6 @@ def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k:
     assert flags == sorted(flags), "bad documents come last"
 
 
-@pytest.mark.slow
 @given(
     merit=st.lists(st.integers(0, 4), min_size=1, max_size=30),
     k=st.integers(1, 12),
@@ -101,7 +98,6 @@ def test_the_heap_is_the_algorithm_of_the_paper(merit: list[int], k: int, seed: 
     assert sorted(top_k.rest) == sorted(rest)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n", "mean", "within"),
     [
@@ -127,7 +123,6 @@ def test_number_of_questions_for_a_thousand_documents() -> None:
     assert abs(counts("heap", 1000, 10, 5).mean() - 1238) < 60
 
 
-@pytest.mark.slow
 def test_select_best_and_every_pair_by_arithmetic() -> None:
     assert counts("select-best", 20, 4, 2).tolist() == [19 + 18 + 17 + 16] * 2
     assert counts("pairs", 7, 3, 2).tolist() == [21, 21]

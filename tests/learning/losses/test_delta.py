@@ -53,7 +53,6 @@ def rankings(gain, s, discounts):
     return violated, true_score
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("cutoff", ["", "@3"])
 def test_margin_rescaling_is_the_maximum_over_all_rankings(
@@ -75,7 +74,6 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings(
     assert cases > 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_files, name, search):
@@ -130,7 +128,6 @@ def test_increasing_discounts_are_replaced_with_a_warning(measure_files: Path) -
     assert not parse_delta("NDCG(rising.json)@1").note
 
 
-@pytest.mark.slow
 def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Path) -> None:
     """Compare with a grid of all nonincreasing sequences."""
     grid = np.linspace(0, 2, 21)
@@ -153,7 +150,6 @@ def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Pat
         assert (np.diff(projected) <= 1e-12).all()
 
 
-@pytest.mark.slow
 def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
     """The longest violated ranking is one exchange away from an ideal order, whose partner may be inside
     the next level."""
@@ -225,7 +221,6 @@ def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 def test_a_trained_ranker_does_not_need_the_measure_file(measure_files: Path, cls) -> None:
     data = fp.Synthetic(queries=20, docs=12, features=4, grades=5, seed=1).dataset()

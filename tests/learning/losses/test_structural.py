@@ -74,14 +74,12 @@ def ap_hinge(relevant, s) -> float:
     return float((delta + psi - margins.mean()).max())
 
 
-@pytest.mark.slow
 def test_average_precision_hinge_is_the_maximum_over_all_rankings() -> None:
     cases = list(lists(0))
     expected = [ap_hinge(y > 0, s) for y, s in cases]
     assert values(AveragePrecisionHinge(), cases) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_cuts_are_the_mean_over_the_boundaries_of_the_top() -> None:
     for y, s in lists(1, labels=lambda rng, n: rng.permutation(n)):
         k = min(4, len(y))
@@ -110,7 +108,6 @@ def rankings(y, s, kind, depth):
     return delta[loss], score[loss], float(score[~loss].max(initial=-np.inf))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
 def test_margin_rescaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str) -> None:
     transposed, with_loss = 0, 0
@@ -131,7 +128,6 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings_with_a_loss(kind: str
     assert transposed > 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("search", ["chords", "golden"])
 @pytest.mark.parametrize("kind", ["NDCG", "Precision"])
 def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, search) -> None:
@@ -160,7 +156,6 @@ def test_slack_rescaling_is_exact_by_chords_and_bounded_by_any_search(kind, sear
     assert missed <= (0.0 if search == "chords" else 0.05) * with_loss
 
 
-@pytest.mark.slow
 def test_slack_rescaling_is_exact_at_trained_weights() -> None:
     """Small problems whose weights make rankings similar that no weight of the loss finds."""
     for seed in range(4):
@@ -175,7 +170,6 @@ def test_slack_rescaling_is_exact_at_trained_weights() -> None:
                 assert values[q] == pytest.approx(exact, rel=2e-6, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_chords_are_never_worse_than_the_golden_section() -> None:
     cases = list(lists(4, longest=30, labels=lambda rng, n: rng.integers(0, 4, n)))
     chords, golden = (
@@ -230,7 +224,6 @@ SUBGRADIENTS: list[Loss] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", SUBGRADIENTS, ids=str)
 def test_gradients_are_subgradients(loss: Loss) -> None:
     """The loss lies above each of its tangents everywhere, which cutting planes rely on.

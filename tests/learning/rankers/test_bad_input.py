@@ -214,7 +214,6 @@ def test_score_refuses_rows_of_several_queries_without_qid(tmp_path: Path) -> No
     assert ranker.score(X, Y, qid=Q) == ranker.score(GROUPED)
 
 
-@pytest.mark.slow
 def test_a_search_without_routing_has_no_scores() -> None:
     search = GridSearchCV(fp.ListNet(), {"l2": [1e-3]}, cv=GroupKFold(2))
     with (

@@ -150,7 +150,6 @@ class ExplicitBoosting:
         return 0.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("halvings", [None, 0, 2])
 @pytest.mark.parametrize("kind", ["stumps", "features"])
 @pytest.mark.parametrize(
@@ -209,7 +208,6 @@ def test_weights_of_correctly_ordered_pairs_decrease() -> None:
 # --- limits of FocusedBoost
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weak", ["stumps", "stumps(bins=8, signs=plus)", "features"])
 @pytest.mark.parametrize("ties", ["share", "random"])
 @pytest.mark.parametrize("k", [1, 4, 100])
@@ -328,7 +326,6 @@ def test_values_of_weak_rankers_equal_those_of_the_measures(measure, kind, on) -
         assert table[s, number, measured] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=14),
@@ -430,7 +427,6 @@ def test_threads_do_not_change_a_bit(monkeypatch) -> None:
 # --- stopping
 
 
-@pytest.mark.slow
 def test_training_loss_decreases_every_round_with_halvings() -> None:
     for unfitted in UNFITTED:
         losses = [1.0, *(s.loss for s in clone(unfitted).fit(TRAIN).history_)]
@@ -513,7 +509,6 @@ def test_a_perfect_weak_ranker_ends_boosting() -> None:
 # --- properties of all rankers
 
 
-@pytest.mark.slow
 def test_document_weights_act_as_copies() -> None:
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, TRAIN.n_docs)
@@ -541,7 +536,6 @@ def test_a_query_of_weight_2_equals_two_queries(unfitted) -> None:
     assert not np.allclose(clone(unfitted).fit(TRAIN).predict(TEST), expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "unfitted", [*UNFITTED, fp.AdaRank(weak="stumps(bins=9)", rounds=20)], ids=str
 )
@@ -588,7 +582,6 @@ def test_warm_start_continues(unfitted, tmp_path) -> None:
         first.set_params(weak="features" if unfitted.weak == "stumps" else "stumps").fit(TRAIN)
 
 
-@pytest.mark.slow
 def test_degenerate_data_give_a_finite_model() -> None:
     X = np.random.default_rng(0).normal(size=(12, 3))
     y, q = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1]), np.repeat([1, 2, 3], 4)
@@ -614,7 +607,6 @@ def test_degenerate_data_give_a_finite_model() -> None:
                 assert np.isfinite(ranker.objective_)
 
 
-@pytest.mark.slow
 def test_units_of_features_do_not_matter() -> None:
     factors = np.tile([1e-6, 1.0, 1e4, 32.0, 7e8], 3)
     for unfitted in UNFITTED:

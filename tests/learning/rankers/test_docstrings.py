@@ -9,7 +9,6 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import ClassVar
 
 import numpy as np
-import pytest
 
 import firstpage as fp
 from firstpage.core.docstrings import inherit_sections, split_entries, split_sections
@@ -139,7 +138,6 @@ def test_text_of_the_subclass_wins_and_order_is_that_of_the_signature() -> None:
     assert names_in(sections["Attributes"]) == ["c_"]
 
 
-@pytest.mark.slow
 def test_without_docstrings_there_is_nothing_to_merge() -> None:
     code = "import firstpage as fp; assert fp.ListMLE.__doc__ is None; print(fp.ListMLE(k=2))"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)

@@ -106,7 +106,6 @@ UNFITTED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*SMOOTH, *HINGES, *BOOSTED, *DIRECT, fp.TopRank])
 def test_scikit_learn_estimator_checks_pass(cls) -> None:
     with warnings.catch_warnings():
@@ -122,7 +121,6 @@ def fitted(name: str) -> fp.Ranker:
     return clone(next(unfitted for unfitted in UNFITTED if str(unfitted) == name)).fit(TRAIN)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_rankers_improve_on_the_training_data(unfitted) -> None:
     ranker = fitted(str(unfitted))
@@ -132,7 +130,6 @@ def test_rankers_improve_on_the_training_data(unfitted) -> None:
     assert ranker.score(TEST) > ground + 0.5 * (best - ground)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
     ranker = fitted(str(unfitted))
@@ -146,7 +143,6 @@ def test_model_files_give_the_same_scores(unfitted, tmp_path) -> None:
     assert clone(again).fit(TRAIN).predict(TEST).tolist() == ranker.predict(TEST).tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_training_is_reproducible_for_any_number_of_threads(unfitted, monkeypatch) -> None:
     monkeypatch.setattr(objective, "SINGLE_THREAD_BYTES", 0)  # these data are small
@@ -159,7 +155,6 @@ def test_training_is_reproducible_for_any_number_of_threads(unfitted, monkeypatc
     assert single.tolist() == double.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
 def test_arrays_frames_and_any_row_order_give_the_same_model(unfitted) -> None:
     """Also interleaved rows and string query ids; ties="random" depends on the query id."""
@@ -213,7 +208,6 @@ def test_a_query_of_weight_2_equals_two_queries(unfitted) -> None:
     assert by_document.coef_.tolist() == by_query.coef_.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", [cls(C=3.0) for cls in HINGES], ids=str)
 def test_weights_of_hinge_losses_agree_within_the_gap(unfitted) -> None:
     """Weights of queries, and of documents as integer numbers of copies."""
@@ -265,7 +259,6 @@ def test_sparse_features_give_the_same_scores(unfitted) -> None:
     assert sparse.predict(csr_array(TEST.X)) == pytest.approx(sparse.predict(TEST.X))
 
 
-@pytest.mark.slow
 def test_real_labels_work_except_in_lambdarank() -> None:
     fractions = np.random.default_rng(0).random(FEW_QUERIES.n_docs) / 3
     real = FEW_QUERIES.with_labels(FEW_QUERIES.y + fractions)
@@ -322,7 +315,6 @@ def test_rank_sorts_by_score() -> None:
     )
 
 
-@pytest.mark.slow
 def test_validation_stops_training_and_keeps_the_best() -> None:
     seen: list[Step] = []
     ranker = fp.ListMLE(solver="gd(rate=0.01, max_iter=400)", patience=5)

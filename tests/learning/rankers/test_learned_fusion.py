@@ -81,7 +81,6 @@ def test_the_better_system_is_learned(fitted) -> None:
     assert "each held out of the choice" in str(fitted)
 
 
-@pytest.mark.slow
 def test_labels_of_a_query_do_not_reach_its_own_ranking() -> None:
     fusion = fp.LearnedFusion(folds=4)
     first = fusion.fit_fuse(RUNS, JUDGED).to_dict()

@@ -82,7 +82,6 @@ def check_survives(ranker: Any, path: Any) -> Any:
     return again
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 @pytest.mark.parametrize("valid", [None, VALID], ids=["alone", "valid"])
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
@@ -96,7 +95,6 @@ def test_all_fitted_attributes_survive_save_and_load(unfitted, valid, tmp_path) 
     assert (tmp_path / "n.json").read_bytes() == (tmp_path / "m.json").read_bytes()
 
 
-@pytest.mark.slow
 def test_attributes_after_special_fits_survive_save_and_load(tmp_path) -> None:
     import pandas as pd
 
@@ -136,7 +134,6 @@ def test_history_equals_the_reported_steps() -> None:
     assert all(step.seconds is None for step in history)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "unfitted",
     [

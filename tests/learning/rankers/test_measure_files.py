@@ -33,7 +33,6 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 # --- LambdaMART
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "gain", [[0, 1, 3, 7], (0.0, 1, 3, 7), np.array([0, 1, 3, 7]), USUAL, "usual.json"], ids=str
 )
@@ -46,7 +45,6 @@ def test_default_gains_in_any_form_equal_those_of_lightgbm(here: Path, gain) -> 
     assert "label_gain" not in usual.training_
 
 
-@pytest.mark.slow
 def test_gains_change_the_model_of_lightgbm() -> None:
     usual = fp.LambdaMART(scorer=TREES).fit(TRAIN)
     with_gains = fp.LambdaMART(gain=STEEP, scorer=TREES).fit(TRAIN)
@@ -54,7 +52,6 @@ def test_gains_change_the_model_of_lightgbm() -> None:
     assert with_gains.training_["label_gain"] == pytest.approx([0, 7 / 300, 14 / 300, 7])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("gain", [[0, 1, 3, 7], np.arange(4.0), STEEP, "steep.json"], ids=str)
 def test_models_store_their_gains(here: Path, gain) -> None:
     ranker = fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
@@ -95,7 +92,6 @@ def test_invalid_gains_are_rejected(here: Path, gain, message: str) -> None:
         fp.LambdaMART(gain=gain, scorer=TREES).fit(TRAIN)
 
 
-@pytest.mark.slow
 def test_gains_of_labels_above_30() -> None:
     high = TRAIN.with_labels(TRAIN.y + 40)
     with pytest.raises(DataError, match="integer labels from 0 to 30"):
@@ -107,7 +103,6 @@ def test_gains_of_labels_above_30() -> None:
 # --- measures of training
 
 
-@pytest.mark.slow
 def test_early_stopping_and_score_with_a_measure_file(here: Path) -> None:
     measure = "NDCG(steep.json, form=weights)@2"
     ranker = fp.ListMLE(measure=measure, scorer=TREES).fit(TRAIN, valid=VALID)
@@ -143,7 +138,6 @@ def test_adarank_maximizes_a_measure_file(here: Path, weak: str) -> None:
         fp.AdaRank(maximize="DCG(usual.json)", rounds=2).fit(TRAIN)
 
 
-@pytest.mark.slow
 def test_tuning_and_cross_validation_with_a_measure_file(here: Path) -> None:
     tuned = fp.tune(
         fp.TopSlack(measure="NDCG(steep.json)@2"),

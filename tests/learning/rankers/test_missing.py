@@ -176,7 +176,6 @@ def test_networks_take_imputed_values(impute: str | float, normalize: str | None
     assert np.isfinite(network.fit(train).predict(train)).all()
 
 
-@pytest.mark.slow
 def test_impute_over_shards(tmp_path: Path) -> None:
     train = numbers_only(data(queries=30))
     shards = fp.write_shards(train, tmp_path / "shards", rows=150)
@@ -355,7 +354,6 @@ def test_exported_trees_score_missing_values_and_categories(
             fp.export(fitted, target)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "minmax", "standard", "global minmax"])
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_exported_trees_score_missing_values(library: str, normalize: str | None) -> None:
@@ -422,7 +420,6 @@ def clicks(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
     return fp.Dataset.from_arrays(X, y, np.repeat(np.arange(30), 20)), position
 
 
-@pytest.mark.slow
 def test_positions_of_lightgbm() -> None:
     train, position = clicks()
     scorer = "trees(count=10, leaves=7)"

@@ -165,7 +165,6 @@ def test_networks_are_not_fitted_on_shards(tmp_path) -> None:
         fp.ListNet(scorer=ATTENTION).fit(fp.read_shards(tmp_path / "shards"))
 
 
-@pytest.mark.slow
 def test_scikit_learn_estimator_checks_pass() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

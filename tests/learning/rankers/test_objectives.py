@@ -44,7 +44,6 @@ def objective(ranker: Any, weights: Any = None) -> float:
     return float(np.average(values, weights=weights)) + penalty
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", [*SMOOTH, *HINGES, *STRUCTURAL], ids=str)
 def test_the_objective_is_that_of_the_model(unfitted: Any) -> None:
     golden = getattr(unfitted, "search", "") == "golden"
@@ -65,7 +64,6 @@ def test_the_objective_is_that_of_the_iteration_that_validation_chose(solver: st
     assert ranker.objective_ == pytest.approx(objective(ranker), rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("unfitted", [*HINGES, *STRUCTURAL], ids=str)
 def test_no_objective_is_below_the_optimum(unfitted: Any, C: float) -> None:

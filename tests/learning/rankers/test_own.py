@@ -92,7 +92,6 @@ def test_a_network_is_fitted_tuned_and_cross_validated_as_by_the_same_loss() -> 
     assert [trial.parameters["loss"].scale for trial in tuned.trials] == [0.5, 1.0]
 
 
-@pytest.mark.slow
 @pytest.mark.torch
 def test_scikit_learn_estimator_checks_pass_for_a_network() -> None:
     with warnings.catch_warnings():
@@ -314,7 +313,6 @@ class Rounded(fp.extend.Loss):
         return values, gradient
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize(
     "name", ["PairwiseHinge", "StructuralHinge", "AveragePrecisionHinge", "PlackettLuce",
@@ -372,7 +370,6 @@ class WeightedByRank(fp.extend.Loss):
         return values, gradient
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 500, 1000])
 def test_weights_by_rank_are_constant_between_swaps(n: int) -> None:
     for seed in range(2):
@@ -405,7 +402,6 @@ class ApproxNDCG(fp.extend.Loss):
         return values, gradient
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 20, 50, 200])
 def test_steep_losses_pass(n: int) -> None:
     for seed in range(3):

@@ -98,7 +98,6 @@ def test_contradictory_votes_cancel() -> None:
     assert fp.RankNet().fit(X, pairs=[(0, 1), (1, 0), (0, 1)]).coef_[0] > 0
 
 
-@pytest.mark.slow
 def test_threads_give_the_same_bits() -> None:
     data = named(fp.Synthetic(queries=600, docs=20, features=60, seed=1).dataset())
     pairs = all_pairs(data)[::5]

@@ -18,7 +18,6 @@ DATA = fp.Synthetic(queries=60, docs="uniform(5, 40)", features=6, grades=3, see
 TRAIN, VALID, TEST = DATA[:30], DATA[30:45], DATA[45:]
 
 
-@pytest.mark.slow
 def test_toprank_equals_the_cascade_of_the_paper() -> None:
     """Its components fitted alone, their measures as weights, and the aggregated runs."""
     ranker = fp.TopRank(depth=10, credit="paper").fit(TRAIN, valid=VALID)
@@ -109,7 +108,6 @@ def test_explicit_parameters_of_components_are_kept() -> None:
     assert (second.C, second.k) == (100.0, 7)
 
 
-@pytest.mark.slow
 def test_incompatible_components_are_rejected() -> None:
     fitted = fp.ListNet().fit(TRAIN)
     with pytest.raises(DataError, match="unscaled features"):
@@ -124,7 +122,6 @@ def test_incompatible_components_are_rejected() -> None:
         fp.TopRank(voters=[named]).fit(frame[list("fedcba")], TRAIN.y, qid=TRAIN.qid)
 
 
-@pytest.mark.slow
 def test_measures_that_are_better_when_lower_cannot_weight_voters() -> None:
     with pytest.raises(DataError, match="better when lower"):
         fp.TopRank(measure="TopK01@1").fit(TRAIN, valid=VALID)
@@ -133,7 +130,6 @@ def test_measures_that_are_better_when_lower_cannot_weight_voters() -> None:
     assert instance(Cascade, result.model_).weights.tolist() == [0.0, 1.0]
 
 
-@pytest.mark.slow
 def test_progress_can_stop_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
     result = fp.TopRank().fit(TRAIN, valid=VALID, progress=lambda step: step.iteration == 2)
     assert len(instance(Cascade, result.model_).voters) == 1
@@ -148,7 +144,6 @@ def test_progress_can_stop_and_an_interrupt_leaves_no_model(monkeypatch) -> None
         fp.TopRank().fit(TRAIN)
 
 
-@pytest.mark.slow
 def test_frozen_components_are_stored_by_name(tmp_path) -> None:
     ranker = fp.TopRank(voters=[FrozenEstimator(fp.RankNet(k=5).fit(TRAIN)), "RankNet", "RankNet"])
     ranker.fit(TRAIN).save(tmp_path / "m.json")

@@ -170,7 +170,6 @@ RANKERS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("cls", "options"), RANKERS, ids=str)
 def test_the_gap_bounds_the_distance_to_the_minimum(cls, options, solver, monkeypatch) -> None:
@@ -203,7 +202,6 @@ def test_the_gap_of_focused_svm_bounds_the_distance(beta: float, solver: str) ->
     assert ranker.objective_ == pytest.approx(value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cutting plane", "n-slack"])
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_the_gap_holds_if_a_search_misses_rankings(search, solver, monkeypatch) -> None:
@@ -225,7 +223,6 @@ def test_the_gap_is_that_of_the_iteration_that_validation_chose(cls, monkeypatch
     assert ranker.best_iteration_ is not None
 
 
-@pytest.mark.slow
 def test_the_gap_over_shards_bounds_the_distance(tmp_path: Path, monkeypatch) -> None:
     dataset = data(1)
     fp.write_shards(dataset, tmp_path / "shards", rows=2 * DOCS)
@@ -324,7 +321,6 @@ def fit_silently(name: str, dataset: fp.Dataset | fp.Shards, **parameters) -> fp
         return fp.ranker(name, **parameters).fit(dataset)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("l2", [1e-3, 1.0])
 @pytest.mark.parametrize(("name", "loss"), SMOOTH, ids=[name for name, _ in SMOOTH])
 def test_the_gradient_bounds_the_distance_to_the_minimum(name, loss, l2) -> None:

@@ -104,7 +104,6 @@ def test_mistakes() -> None:
         loss([["a"], [[]]], [torch.zeros(0)])
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of libraries about each other
 def test_trainer_of_sentence_transformers(tmp_path: Path) -> None:
     with warnings.catch_warnings():

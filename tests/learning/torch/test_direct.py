@@ -158,7 +158,6 @@ def test_parameters() -> None:
         fp.torch.PLRankLoss(samples=0)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks() -> None:
     losses = [

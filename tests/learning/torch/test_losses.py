@@ -275,7 +275,6 @@ def check_compiled(losses: list[Any], implementation: str) -> None:
 
 
 @WAYS
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks(implementation: str) -> None:
     check_compiled([module(case) for case in FEW if "k=4" in case], implementation)

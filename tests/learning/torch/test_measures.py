@@ -118,7 +118,6 @@ def value_of_two_processes(rank: int, folder: str) -> float:
     return value
 
 
-@pytest.mark.slow
 def test_processes_add_their_sums(tmp_path: Path) -> None:
     if not torch.distributed.is_gloo_available():
         pytest.skip("gloo is not available")

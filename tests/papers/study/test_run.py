@@ -104,7 +104,6 @@ def test_damaged_cache_files_are_recomputed(run_cache: Path) -> None:
     assert run_study(study, [entry], RunPlan(seeds=3)).computed_runs == 2
 
 
-@pytest.mark.slow
 def test_results_do_not_depend_on_processes() -> None:
     entry = example_study.entry(Experiment(example_study.coin, {"bias": 0.1}))
     study = example_study.study(entry)
@@ -114,7 +113,6 @@ def test_results_do_not_depend_on_processes() -> None:
     assert single.to_dict() == several.to_dict()
 
 
-@pytest.mark.slow
 def test_killed_worker_raises_an_error() -> None:
     entry = example_study.entry(
         Experiment(example_study.end_process), claims=example_study.no_claims

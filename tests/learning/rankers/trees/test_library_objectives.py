@@ -48,7 +48,6 @@ def lambdarank() -> float:
     return ndcg(lightgbm.train({**QUIET, "objective": "lambdarank"}, data, 50).predict(TEST.X))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_objectives_in_lightgbm_train(name: str, lambdarank: float) -> None:
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths)
@@ -69,7 +68,6 @@ def test_objectives_in_lightgbm_train(name: str, lambdarank: float) -> None:
     assert max(curve[10:]) > curve[0] + 0.02  # it goes on learning
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["topk-listmle", "focused-net"])
 def test_objectives_in_lgbmranker(name: str, lambdarank: float) -> None:
     options = {"n_estimators": 50, "num_leaves": 7, "min_child_samples": 5, "verbosity": -1}
@@ -78,7 +76,6 @@ def test_objectives_in_lgbmranker(name: str, lambdarank: float) -> None:
     assert ndcg(model.predict(TEST.X)) > lambdarank - 0.04
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_objectives_in_xgboost_train(name: str, lambdarank: float) -> None:
     data = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
@@ -106,7 +103,6 @@ def test_objectives_in_xgboost_train(name: str, lambdarank: float) -> None:
     assert seen["valid"]["NDCG@10"][-1] == pytest.approx(ndcg(model.predict(valid)))
 
 
-@pytest.mark.slow
 def test_both_libraries_and_the_ranker_get_the_same_gradients() -> None:
     unfitted = fp.objective("topk-listmle", k=5)
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
@@ -138,7 +134,6 @@ def test_query_weights_reach_the_objective() -> None:
     )
 
 
-@pytest.mark.slow
 def test_objectives_accept_real_labels_and_long_lists() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24_000, 4))
