@@ -169,8 +169,8 @@ def test_values_match_the_tests_of_trec_eval(output, real_data: Path) -> None:
     queries = list(evaluation.queries)
     checked = 0
     for name, query, number in rows:
-        text = present("RBP(p=0.9)" if name == "rbp" else ours(name))
-        if text not in names:
+        text = "RBP(p=0.9)" if name == "rbp" else ours(name)
+        if text is None or text not in names:
             continue
         value = (
             evaluation[text] if query == "all" else evaluation.per_query(text)[queries.index(query)]
