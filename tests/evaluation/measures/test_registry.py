@@ -212,8 +212,8 @@ def test_weights_of_wkt_come_from_a_list_or_from_a_file(tmp_path) -> None:
     assert fp.measure(
         "WKT",
     ) == WKT(weights=None)
-    assert WKT(weights=[5, 2]).weights == (5.0, 2.0)
-    normed = WKT(weights=[5, 2, 1, 7], norm=True, cutoff=3)
+    assert WKT(weights=[5, 2]).weights == (5.0, 2.0)  # type: ignore[arg-type]
+    normed = WKT(weights=[5, 2, 1, 7], norm=True, cutoff=3)  # type: ignore[arg-type]
     result = fp.evaluate(scores, labels, qid=qid, measures=normed)
     assert result.values[0].mean() == pytest.approx(expected / 8)
     assert fp.measure(str(normed)) == normed

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -136,7 +135,7 @@ class WKT(Measure):
     """
 
     norm: bool = False
-    weights: Sequence[float] | str | None = None
+    weights: tuple[float, ...] | str | None = None
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
     about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
