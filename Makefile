@@ -19,9 +19,11 @@ endif
 SYSTEM ?= yes
 # One process more than cores: many tests wait for a server, a browser or a cluster.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
+# Tests that need nothing but this machine's processors.
+LOCAL := not (browser or cluster or postgres or data or torch)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1) $(TESTS)
 
-.PHONY: help demo test quick system lint check format coverage stress indices emulated bench soak docs clean
+.PHONY: help demo test quick durations system lint check format coverage stress indices emulated bench soak docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -44,7 +46,13 @@ test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../s
 	$(PYTEST)
 
 quick: $(READY)  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
-	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "not (browser or cluster or postgres or data or slow or torch)"
+	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL) and not slow"
+
+durations: $(READY)  ## record in tests/slow.txt which tests `make quick` leaves out, on an idle machine
+	mkdir -p .pytest_cache
+	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL)" -vv --durations=0 \
+	  --durations-min=0.005 > .pytest_cache/durations.log || (tail -50 .pytest_cache/durations.log; false)
+	$(BIN)/python -m tests.durations .pytest_cache/durations.log
 
 system:  # a browser and a database server for the tests, where they may be installed
 	@SYSTEM=$(SYSTEM) sh tests/system.sh

@@ -54,6 +54,7 @@ if (
 from firstpage.core import kernels  # noqa: E402
 from firstpage.core.engine.threads import available  # noqa: E402
 from firstpage.core.kernels.compiler import decorators  # noqa: E402
+from tests import durations  # noqa: E402
 from tests.cross_compiler import request_kernels  # noqa: E402
 
 settings.register_profile(
@@ -117,9 +118,12 @@ def comes_first(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures they use; `slow`, `torch` and the rest stand in the tests."""
+    """Mark tests by the fixtures they use and by their recorded durations; `torch` is in the tests."""
     items.sort(key=comes_first, reverse=True)
+    slow = frozenset(durations.recorded())
     for item in items:
+        if durations.unparametrized(item.nodeid) in slow:
+            item.add_marker("slow")
         for fixture in getattr(item, "fixturenames", ()):
             if marker := MARKED_BY_FIXTURE.get(fixture):
                 item.add_marker(marker)

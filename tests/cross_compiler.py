@@ -48,7 +48,7 @@ def request_kernels() -> None:
     """Let kernels be compiled by the server of the environment, if there is one."""
     path = os.environ.get(VARIABLE)
     if path:
-        object_cache._compile = _remote(path, object_cache._compile)
+        object_cache._compile = _remote(path, object_cache._compile)  # type: ignore[assignment]
 
 
 def _remote(path: str, local: Compile) -> Compile:

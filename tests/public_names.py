@@ -18,7 +18,7 @@ ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$", re.MULTILINE)
 
 def public_objects() -> Iterator[tuple[str, Any]]:
     """Yield every public object with the path that leads to it, namespaces included."""
-    for name in fp.__all__:
+    for name in dir(fp):
         if name == "torch" and find_spec("torch") is None:
             continue
         value = getattr(fp, name)

@@ -25,15 +25,15 @@ import numpy as np
 import firstpage as fp
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
 from firstpage.labeling.strategies.strategy import TopKTask
-from tests.evaluation.aggregation.cases import random_query
+from tests.evaluation.aggregation.cases import ballots_of, random_query
 from tests.evaluation.aggregation.test_methods import CASES as AGGREGATIONS
-from tests.evaluation.aggregation.test_methods import ballots_of
 from tests.evaluation.dcglearn.reference import random_preferences
 from tests.evaluation.measures.test_family import CASES as MEASURE_CASES
 from tests.interop.export.conftest import RANKERS as EXPORTED
 from tests.interop.export.conftest import ranker as exported
 from tests.labeling.reference import by_merit, play
 from tests.learning.rankers.test_family import TEST, TRAIN, UNFITTED
+from tests.narrow import dense
 from tests.serving.conftest import RANKERS as SERVED
 from tests.serving.conftest import body, clients, dataset, write_model
 
@@ -112,7 +112,7 @@ def answers() -> Iterator[Entry]:
             path = write_model(Path(folder) / f"{kind}.json", kind)
             yield f"model/{kind}", _digest(path.read_bytes())
             for client in clients(path):
-                reply = client.post("/rank", json=body(dataset().X[:12], explain=True))
+                reply = client.post("/rank", json=body(dense(dataset().X[:12]), explain=True))
                 yield f"serve/{kind}", _digest(reply.content)
 
 
@@ -125,7 +125,7 @@ def _digest(content: bytes | str) -> np.ndarray:
 
 
 def write(path: Path) -> None:
-    record: dict[str, np.ndarray] = {}
+    record: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in PARTS:

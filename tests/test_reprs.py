@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
@@ -71,7 +70,6 @@ def results(folder: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 def test_results_print_as_a_few_lines(tmp_path: Path) -> None:
     made = results(tmp_path)
     for name, result in made.items():

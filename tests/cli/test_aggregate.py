@@ -10,10 +10,11 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=12, docs="uniform(3, 20)", features=4, grades=3)
 DATA = RECIPE.dataset()
-TRUE = RECIPE.true_utility(DATA.X)
+TRUE = RECIPE.true_utility(dense(DATA.X))
 SCORES = [TRUE + s * np.random.default_rng(s).normal(size=DATA.n_docs) for s in (1, 2, 3)]
 
 
@@ -38,7 +39,7 @@ RUNS = ("0.run", "1.run", "2.run")
 
 def order(path: str) -> dict[str, list[str]]:
     table = fp.read_run(path).to_dict()
-    return {q: sorted(docs, key=lambda d, docs=docs: -docs[d]) for q, docs in table.items()}
+    return {q: sorted(docs, key=docs.__getitem__, reverse=True) for q, docs in table.items()}
 
 
 def test_run_goes_to_standard_output_and_summary_to_standard_error(run, files) -> None:
@@ -192,7 +193,6 @@ def test_scores_are_normalized_and_fused(run, files) -> None:
         assert fused[query] == pytest.approx(scores)
 
 
-@pytest.mark.slow
 def test_parameters_and_weights_are_tuned(run, files) -> None:
     arguments = ("--method", "rrf", "--tune", "all", "--qrels", "vali.qrels", "-m", "NDCG@3")
     code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")
@@ -205,7 +205,6 @@ def test_parameters_and_weights_are_tuned(run, files) -> None:
     assert order("o.run") == {q: list(docs) for q, docs in expected.items()}
 
 
-@pytest.mark.slow
 def test_learned_fusion_is_trained_saved_and_applied(run, files) -> None:
     arguments = ("--method", "learned(folds=3)", "--qrels", "data.qrels", "--save-model", "f.json")
     code, _, err = run("aggregate", *RUNS, *arguments, "-o", "o.run")

@@ -14,11 +14,12 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense, instance
 from tests.patience import PATIENCE
 
 SYNTHETIC = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3).dataset()
 RECIPE = fp.Synthetic(queries=25, docs="uniform(3, 20)", features=4, grades=3)
-UTILITY = RECIPE.true_utility(SYNTHETIC.X)
+UTILITY = RECIPE.true_utility(dense(SYNTHETIC.X))
 
 
 @pytest.fixture
@@ -302,7 +303,7 @@ def test_describe_summarizes_files(run, files) -> None:
 
 
 def test_describe_names_models(run, files) -> None:
-    data = fp.read(files / "data.txt")
+    data = instance(fp.Dataset, fp.read(files / "data.txt"))
     fp.Regression().fit(data).save(files / "model.json")
     record = json.loads(run("describe", files / "model.json", "--json").stdout)
     assert (record["kind"], record["ranker"]) == ("model", "Regression")
@@ -316,7 +317,9 @@ def test_convert_changes_format_and_ground_truth(run, files) -> None:
     code, _, err = run("convert", files / "data.txt", files / "x.parquet")
     assert code == 0
     assert "wrote" in err
-    assert np.array_equal(fp.read(files / "x.parquet").X, SYNTHETIC.X)
+    assert np.array_equal(
+        dense(instance(fp.Dataset, fp.read(files / "x.parquet")).X), dense(SYNTHETIC.X)
+    )
     run("convert", files / "x.parquet", files / "top.txt", "--truth", "top-k", "--k", 3)
     assert fp.read_letor(files / "top.txt").truth.top_k_depth == 3
     run("convert", files / "data.qrels", files / "full.qrels", "--truth", "full-order")
@@ -324,7 +327,7 @@ def test_convert_changes_format_and_ground_truth(run, files) -> None:
     run("convert", files / "data.txt", files / "b.qrels", "--truth", "binary", "--rel", 2)
     assert set(fp.read_qrels(files / "b.qrels").labels) == {0, 1}
     run("convert", files / "data.txt", files / "n.npz", "--normalize", "minmax")
-    assert fp.read(files / "n.npz").X.max() == 1
+    assert instance(fp.Dataset, fp.read(files / "n.npz")).X.max() == 1
     run("convert", files / "data.txt", files / "r.run", "--scores", files / "good.scores")
     assert fp.read_run(files / "r.run").name == "good"
     assert run("convert", files / "data.txt", "-", "--to", "letor")[0] == 0
@@ -418,7 +421,6 @@ def firstpage(*args: object, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, **options)
 
 
-@pytest.mark.slow
 def test_program_runs_as_a_process(files) -> None:
     result = firstpage("evaluate", "data.txt", "--scores", "good.scores", "--json", cwd=files)
     assert result.returncode == 0
@@ -428,7 +430,6 @@ def test_program_runs_as_a_process(files) -> None:
     assert "evaluate" in firstpage("--help").stdout
 
 
-@pytest.mark.slow
 def test_closed_pipe_is_not_an_error(files) -> None:
     command = f'"{sys.executable}" -m firstpage convert data.txt - --to letor | head -1'
     result = subprocess.run(
@@ -438,7 +439,6 @@ def test_closed_pipe_is_not_an_error(files) -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.slow
 def test_import_loads_no_heavy_module_and_changes_no_state() -> None:
     script = """
 import sys, os, warnings
@@ -495,7 +495,6 @@ def test_suffix_before_gz_selects_the_format(run, files) -> None:
 INTERLEAVED = "2 qid:1 1:1\n0 qid:2 1:0\n1 qid:1 1:0\n3 qid:2 1:1\n0 qid:1 1:3\n"
 
 
-@pytest.mark.slow
 def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch) -> None:
     from firstpage.data.formats import letor
 
@@ -513,7 +512,6 @@ def test_scores_follow_the_order_of_interleaved_data(tmp_path: Path, monkeypatch
         assert data.to_row_order([2, 0, 1, 3, 0]).tolist() == data.y.tolist()
 
 
-@pytest.mark.slow
 def test_terminal_may_lack_unicode_or_standard_output() -> None:
     result = firstpage("measures", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (result.returncode, result.stderr) == (0, "")

@@ -11,6 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.data.preferences.utility import Utility
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=20, docs="uniform(6, 15)", features=4, grades=3)
 DATA = RECIPE.dataset()
@@ -20,7 +21,7 @@ DATA = RECIPE.dataset()
 def files(tmp_path: Path) -> Path:
     fp.write_letor(DATA, tmp_path / "data.txt")
     fp.write_qrels(DATA, tmp_path / "data.qrels")
-    good, rng = RECIPE.true_utility(DATA.X), np.random.default_rng(0)
+    good, rng = RECIPE.true_utility(dense(DATA.X)), np.random.default_rng(0)
     for name, noise in (("good", 0.5), ("fair", 1.0), ("poor", 9.0)):
         scores = good + noise * rng.normal(size=DATA.n_docs)
         fp.write_scores(scores, tmp_path / f"{name}.scores")
@@ -48,7 +49,6 @@ def test_text_reports_agreement_and_certificates(run, files) -> None:
     assert "For any compatible gains and discounts: " in out
 
 
-@pytest.mark.slow
 def test_json_is_equal_for_runs_and_scores(run, files) -> None:
     options = ("--json", "--baseline", "good", "--within", "1.2", "--max-boxes", "10")
     inputs = [

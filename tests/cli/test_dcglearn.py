@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,6 @@ def files(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_learn_writes_and_prints_a_measure(run, files):
     code, out, _ = run(
         "dcglearn",
@@ -64,7 +64,10 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, st
     Path("many").mkdir()
     for number, line in enumerate(lines):
         Path(f"many/{number}.jsonl").write_text(line)
-    words = ("dcglearn", "learn", "p.jsonl", "--C", 1, "--rounds", 0, "--test-rounds", 0)
+    words: tuple[Any, ...] = (
+        *("dcglearn", "learn", "p.jsonl", "--C", 1),
+        *("--rounds", 0, "--test-rounds", 0),
+    )
     if stored == "folder":
         words = ("dcglearn", "learn", "many", "--C", 1)
     notes = run(*words).stderr
@@ -75,7 +78,6 @@ def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, st
     assert "no grade" not in other_notes
 
 
-@pytest.mark.slow
 def test_learn_prints_json_with_its_options(run, files):
     code, out, _ = run(
         "dcglearn",
@@ -108,7 +110,6 @@ def test_learn_prints_json_with_its_options(run, files):
     assert "intervals" not in record["about"]
 
 
-@pytest.mark.slow
 def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     rng = np.random.default_rng(0)
     docs = [f"d{i}" for i in range(8)]
@@ -126,7 +127,7 @@ def test_learn_from_two_runs_and_preferences_of_editors(run, files):
     worth = {
         (name, q): sum(
             qrels[q][d] / np.log2(i + 2)
-            for i, d in enumerate(sorted(docs, key=lambda d, t=table[q]: -t[d]))
+            for i, d in enumerate(sorted(docs, key=table[q].__getitem__, reverse=True))
         )
         for name, table in runs.items()
         for q in qrels
@@ -220,7 +221,6 @@ def test_show_writes_a_page_and_label_gains(run, files):
     assert json.loads(out)["gains"] == pytest.approx([0, 1 / 7, 3 / 7, 1])
 
 
-@pytest.mark.slow
 def test_choose_uses_a_measure_or_preferences(run, files):
     known = fp.dcglearn.DCGLearn(10, 5, 10.0).fit(fp.dcglearn.read_preferences("prefs.jsonl"))
     known.utility_.save("m.json")
@@ -249,7 +249,6 @@ def test_choose_uses_a_measure_or_preferences(run, files):
     assert len(fp.dcglearn.read_preferences("next.jsonl", pool=True)) == 4
 
 
-@pytest.mark.slow
 def test_simulate_prints_means_and_standard_errors(run, files):
     code, out, _ = run(
         "dcglearn", "simulate", "--data", "2", "--pairs", "100", "--runs", "2", "--json"
@@ -297,7 +296,6 @@ def test_choose_needs_either_a_measure_or_preferences(run, files):
     assert "--measure or --prefs" in err
 
 
-@pytest.mark.slow
 def test_learn_from_a_folder(run, files):
     Path("many").mkdir()
     for at in range(2):
@@ -341,10 +339,12 @@ def test_grades_of_a_file_and_of_a_folder_are_equal(run, files, grades):
 def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
     """Unjudged documents have grade 0, because all grades are above it."""
     learners = []
-    monkeypatch.setattr(
-        "firstpage.cli.dcglearn.choose.choose",
-        lambda learner, *_: learners.append(learner) or [0],
-    )
+
+    def choose(learner, *_):
+        learners.append(learner)
+        return [0]
+
+    monkeypatch.setattr("firstpage.cli.dcglearn.choose.choose", choose)
     rows = [
         {"query": f"q{q}", "left": [1 + q % 2, 2], "right": [2, None], "outcome": 1 - q % 2}
         for q in range(8)
@@ -371,7 +371,6 @@ def test_options_refused_with_a_folder(run, files):
     assert "engine applies to a folder of files only" in err
 
 
-@pytest.mark.slow
 def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch) -> None:
     """With random preferences over lists of five, the discount of rank 1 may be close to 0."""
     monkeypatch.chdir(tmp_path)

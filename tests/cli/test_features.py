@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.narrow import dense
 
 NAMES = ["bm25", "length", "clicks", "age"]
 SYNTHETIC = fp.Synthetic(queries=12, docs=8, features=4, grades=3).dataset()
@@ -21,7 +22,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fp.write(NAMED, "named.csv")
     fp.write(SYNTHETIC, "data.txt")
     fp.write(SYNTHETIC.with_features(SYNTHETIC.X[:, :3]), "narrow.txt")
-    fp.write(SYNTHETIC.with_features(np.column_stack([SYNTHETIC.X, SYNTHETIC.X])), "wide.txt")
+    fp.write(
+        SYNTHETIC.with_features(np.column_stack([dense(SYNTHETIC.X), dense(SYNTHETIC.X)])),
+        "wide.txt",
+    )
     fp.RankNet().fit(NAMED).save("named.json")
     fp.RankNet().fit(SYNTHETIC).save("bare.json")
     return tmp_path
@@ -106,7 +110,7 @@ def test_letor_text_with_fewer_features_is_refused_without_pad(files: Path, run,
     values, stderr = scores(run, model, "narrow.txt", "--pad")
     assert stderr.startswith("firstpage: note: narrow.txt: has 3 of the 4 features of")
     assert stderr.count("\n") == 1
-    X = np.column_stack([SYNTHETIC.X[:, :3], np.zeros(SYNTHETIC.n_docs)])
+    X = np.column_stack([dense(SYNTHETIC.X[:, :3]), np.zeros(SYNTHETIC.n_docs)])
     names = NAMES if model == "named.json" else None
     assert values == pytest.approx(fp.load(model).predict(SYNTHETIC.with_features(X, names)))
     result = run("evaluate", "narrow.txt", "--model", model, "--pad", "-m", "AP", "--json")
@@ -134,7 +138,6 @@ def test_columns_matched_by_order_print_one_note(files: Path, run, model, data, 
     assert scores(run, "bare.json", "data.txt")[1] == ""
 
 
-@pytest.mark.slow
 def test_shards_follow_the_same_rule(files: Path, run) -> None:
     expected, _ = scores(run, "named.json", "named.csv")
     turned = [3, 0, 2, 1]
@@ -142,7 +145,7 @@ def test_shards_follow_the_same_rule(files: Path, run) -> None:
         NAMED.with_features(NAMED.X[:, turned], [NAMES[i] for i in turned]), "turned", 30
     )
     assert scores(run, "named.json", "turned") == (expected, "")
-    wide = np.column_stack([NAMED.X, NAMED.X[:, :1]])
+    wide = np.column_stack([dense(NAMED.X), dense(NAMED.X[:, :1])])
     fp.write_shards(NAMED.with_features(wide, [*NAMES, "copy"]), "more", 30)
     for command in (
         ["rank", "named.json", "more", "-o", "s"],
@@ -170,7 +173,6 @@ def test_validation_data_follow_the_same_rule(files: Path, run) -> None:
     assert fp.load("m.json").n_features_in_ == 4
 
 
-@pytest.mark.slow
 def test_folds_follow_the_same_rule(files: Path, run) -> None:
     fp.write_folds(SYNTHETIC, "folds", 3)
     test = fp.read_letor("folds/Fold2/test.txt")
@@ -189,7 +191,7 @@ def test_data_without_labels_are_ranked(files: Path, run, suffix) -> None:
     expected, _ = scores(run, "named.json", "named.csv")
     frame = pl.read_csv("named.csv").drop("label")
     if suffix == "npz":
-        np.savez("bare.npz", X=NAMED.X, qid=NAMED.qid, feature_names=np.array(NAMES))
+        np.savez("bare.npz", X=dense(NAMED.X), qid=NAMED.qid, feature_names=np.array(NAMES))
     else:
         getattr(frame, f"write_{suffix}")(f"bare.{suffix}")
     assert scores(run, "named.json", f"bare.{suffix}")[0] == pytest.approx(expected)

@@ -81,7 +81,9 @@ def test_help_begins_with_a_summary_and_ends_with_examples(context: click.Contex
     assert f"\n\n  {line}\n" in text, "the summary has one line"
     _, _, last = text.partition("\nExamples:\n")
     assert last.startswith("  firstpage ")
-    assert last.endswith(context.command.examples[-1].replace("\n", "\n  "))
+    command = context.command
+    assert isinstance(command, ExampleCommand | SectionedGroup)
+    assert last.endswith(command.examples[-1].replace("\n", "\n  "))
 
 
 def test_a_command_called_by_itself_has_the_same_help_options(context: click.Context) -> None:
@@ -121,7 +123,6 @@ def test_examples_parse(context: click.Context) -> None:
         assert all(line.startswith(context.command_path) for line in lines)
 
 
-@pytest.mark.slow
 def test_examples_run(
     once: Callable[[str, Callable[[Path], object]], Path], tmp_path: Path
 ) -> None:

@@ -110,7 +110,6 @@ def test_judgments_that_match_nothing_are_refused(files: Path, run, command: str
     assert result.stderr.startswith("firstpage: error: absent.qrels: no such file.")
 
 
-@pytest.mark.slow
 def test_crossval_joins_files_and_folders_of_folds(files: Path, run) -> None:
     for blank, labeled, more in (
         ("all.txt", "all-labeled.txt", ["--folds", "3"]),
@@ -155,7 +154,6 @@ def test_confidences_weight_queries_unless_turned_off(files: Path, run) -> None:
     assert (result.returncode, "--no-confidences requires --qrels" in result.stderr) == (2, True)
 
 
-@pytest.mark.slow
 def test_crossval_weights_queries(files: Path, run) -> None:
     arguments = ["crossval", "all.txt", "ListNet", "--folds", "3", "--json", "--qrels"]
     weighted = run(*arguments, "truth.jsonl")
@@ -260,7 +258,6 @@ def test_queries_without_judgments_are_not_measured(files: Path, run) -> None:
     assert (result.returncode, "--scores of all documents cannot" in result.stderr) == (1, True)
 
 
-@pytest.mark.slow
 def test_exported_truth_is_read(folder: Path, run) -> None:  # noqa: F811
     run("label", "export", "labels", "-o", "truth.qrels")
     run("label", "export", "labels", "--format", "jsonl", "-o", "truth.jsonl")

@@ -19,6 +19,7 @@ from firstpage.labeling.app.store.judging import JudgingService, SubmittedAnswer
 from firstpage.labeling.app.store.log import Timing
 from firstpage.labeling.app.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
+from tests.narrow import present
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def judge_all(where: str, taste: dict[str, int]) -> None:
         for task in work:
             state = service.state(task.id, person)
             while state.question is not None:
-                left, right = state.question.left.key, state.question.right.key
+                left, right = state.question.left.key, present(state.question.right).key
                 swapped = odd and {left, right} == {"d6", "d7"}
                 outcome = 1 if (left > right) != bool(swapped) else -1
                 span = {"kind": "active", "ms": 2000}
@@ -137,7 +138,6 @@ def test_the_rates_of_extra_questions_are_stored(tmp_path: Path, monkeypatch, ru
     assert (setting.probe_rate, setting.repeat_rate, setting.gold_rate) == (0.1, 0.2, 0)
 
 
-@pytest.mark.slow
 def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     text = run("label", "stats", "labels").stdout
     assert "top-k" in text.lower()
@@ -158,7 +158,6 @@ def test_stats_report_effort_and_agreement(folder: Path, run) -> None:
     assert "<table" in page.read_text()
 
 
-@pytest.mark.slow
 def test_export_writes_the_ground_truth(folder: Path, run) -> None:
     result = run("label", "export", "labels", "--content", "truth", "-o", "truth.qrels")
     assert result.returncode == 0, result.stderr
@@ -174,7 +173,6 @@ def test_export_writes_the_ground_truth(folder: Path, run) -> None:
     assert len(Path("log.jsonl").read_text().splitlines()) > 30
 
 
-@pytest.mark.slow
 def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
     """A .txt file is LETOR in other commands, and truth is qrels by default; neither is guessed."""
     for name, what in (("truth.txt", "truth"), ("truth.csv", "truth"), ("study.csv", "report")):
@@ -192,7 +190,6 @@ def test_export_refuses_a_suffix_of_another_format(folder: Path, run) -> None:
     assert fp.read_qrels("truth").to_dict() == fp.read_qrels("truth.qrels.gz").to_dict()
 
 
-@pytest.mark.slow
 def test_restored_backup_has_the_same_content(folder: Path, run) -> None:
     assert run("label", "backup", "labels", "-o", "copy.jsonl").returncode == 0
     assert run("label", "restore", "copy.jsonl", "again").returncode == 0
@@ -200,7 +197,6 @@ def test_restored_backup_has_the_same_content(folder: Path, run) -> None:
     assert first == second
 
 
-@pytest.mark.slow
 def test_function_judges_the_open_queries(run, tmp_path: Path, monkeypatch) -> None:
     """The answers of a function are in the log, each with its cost."""
     monkeypatch.chdir(tmp_path)
@@ -285,7 +281,6 @@ def judge_by_model(run, stub: Stub, *more: object):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "options", "note"),
     [
@@ -315,7 +310,6 @@ def test_conflicting_answers_of_a_model_are_recorded_as_chosen(
     assert (counted in result.stderr) == note.startswith("the pair is skipped")
 
 
-@pytest.mark.slow
 def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")
@@ -327,7 +321,6 @@ def test_truncated_documents_print_a_note(run, tmp_path: Path, monkeypatch) -> N
     )
 
 
-@pytest.mark.slow
 def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -348,7 +341,6 @@ def test_unreadable_answers_are_skipped_and_many_stop_the_run(
     assert "must answer A, B or tie; it answered 'no'" in stopped.stderr
 
 
-@pytest.mark.slow
 def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatch) -> None:
     """The command in the error of `label judge` can be run, and then the work is done."""
     monkeypatch.chdir(tmp_path)
@@ -374,7 +366,6 @@ def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatc
     assert run("label", "add", "nowhere", "--lead", "x").returncode == 1
 
 
-@pytest.mark.slow
 def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run)
@@ -395,7 +386,6 @@ def test_link_sets_a_new_password(run, tmp_path: Path, monkeypatch) -> None:
         assert f"has no account {login!r} that can sign in" in refused.stderr
 
 
-@pytest.mark.slow
 def test_failing_function_is_reported_in_one_line(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -412,7 +402,6 @@ def test_failing_function_is_reported_in_one_line(run, tmp_path: Path, monkeypat
     assert result.returncode == 2
 
 
-@pytest.mark.slow
 def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
@@ -447,7 +436,6 @@ def test_export_prints_what_it_omits(run, tmp_path: Path, monkeypatch) -> None:
     assert "as do all documents of 1 of these queries" in result.stderr
 
 
-@pytest.mark.slow
 def test_options_and_inputs_without_effect_are_refused_or_noted(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -480,7 +468,6 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
     assert "at most 300 characters; got 301" in long.stderr
 
 
-@pytest.mark.slow
 def test_stats_note_skipped_questions_and_refuse_unused_options(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -497,7 +484,6 @@ def test_stats_note_skipped_questions_and_refuse_unused_options(
     assert run("label", "stats", "--records", "r.jsonl", "--name", "x").returncode == 2
 
 
-@pytest.mark.slow
 def test_function_that_skips_all_questions_yields_no_ground_truth(
     run, tmp_path: Path, monkeypatch
 ) -> None:
@@ -518,7 +504,6 @@ def test_function_that_skips_all_questions_yields_no_ground_truth(
         assert "1 of 1 queries are left out, since everything was skipped: 'q'." in result.stderr
 
 
-@pytest.mark.slow
 def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch) -> None:
     """The log has judgments, so the note 'nothing has been judged yet' would be wrong."""
     monkeypatch.chdir(tmp_path)
@@ -537,7 +522,6 @@ def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch
     assert "nothing has been judged yet" not in result.stderr
 
 
-@pytest.mark.slow
 def test_conflicts_tie_needs_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     setup(run, "--assessor", "robot")

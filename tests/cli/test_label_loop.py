@@ -11,6 +11,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
+from tests.narrow import instance, present
 
 COLORS, THINGS = ("red", "blue", "green"), ("shoe", "coat", "sock")
 KEYS = """
@@ -77,7 +78,6 @@ def judge(run, name: str, function: str) -> None:
     done(run("label", "judge", name, "--assessor", "ada", "--function", f"loop_keys:{function}"))
 
 
-@pytest.mark.slow
 def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     result = done(
         run(
@@ -107,8 +107,8 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     words = ("label", "export", "p", "--content", "data")
     result = done(run(*words, "--features", "short", "-o", "data.parquet"))
     assert "3 queries, 9 documents" in result.stderr
-    data = fp.read("data.parquet")
-    assert list(data.docids)[:3] == ["sku 0", "sku 1", "sku 2"]
+    data = instance(fp.Dataset, fp.read("data.parquet"))
+    assert list(present(data.docids))[:3] == ["sku 0", "sku 1", "sku 2"]
     assert data.y.tolist() == [2, 1, 0] * 3
     features = fp.TextFeatures(shop, "short")
     run_of_labels = fp.Run.from_dict(
@@ -120,18 +120,17 @@ def test_from_an_index_to_a_model(run, shop: fp.Index) -> None:
     done(run("train", "ListNet", "data.parquet", "-o", "model.json"))
     assert fp.Searcher(shop, fp.load("model.json")).search("coat", depth=1).ids
     result = done(run(*words, "--index", "shop.index", "--features", "all", "-o", "all.npz"))
-    assert fp.read("all.npz").n_features > data.n_features
+    assert instance(fp.Dataset, fp.read("all.npz")).n_features > data.n_features
     result = done(run(*words, "-o", "chosen.npz"))
     assert f"shop.index: chose {data.n_features} features (short, values) of " in result.stderr
-    assert fp.read("chosen.npz").feature_names == data.feature_names
+    assert instance(fp.Dataset, fp.read("chosen.npz")).feature_names == data.feature_names
 
 
 def by_query(data: fp.Dataset) -> dict[str, list[str]]:
-    ids, ends = list(data.docids), data.offsets.tolist()
+    ids, ends = list(present(data.docids)), data.offsets.tolist()
     return {q: ids[lo:hi] for q, lo, hi in zip(data.queries, ends, ends[1:], strict=False)}
 
 
-@pytest.mark.slow
 def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     run, shop: fp.Index
 ) -> None:
@@ -157,15 +156,18 @@ def test_documents_that_were_judged_equal_have_equal_labels_in_the_data(
     )
     judge(run, "p", "colors")
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
-    data = fp.read("d.npz")
-    assert dict(zip(data.docids, data.y, strict=True)) == {"sku 2": 3, "sku 0": 2, "sku 1": 2}
+    data = instance(fp.Dataset, fp.read("d.npz"))
+    assert dict(zip(present(data.docids), data.y, strict=True)) == {
+        "sku 2": 3,
+        "sku 0": 2,
+        "sku 1": 2,
+    }
 
 
 BLUE = {"sku 2", "sku 5", "sku 8"}
 NO_DECISION = "In 3 of 3 queries, the last tie is above no other document"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "k", "expected", "noted"),
     [
@@ -205,14 +207,13 @@ def test_every_export_gives_equal_labels_to_equal_documents(
             assert line in result.stderr
         read = fp.read_truth if name == "t.jsonl" else fp.read_qrels
         if name == "t.npz":
-            data = fp.read(name)
-            exported = dict(zip(data.docids, data.y.tolist(), strict=True))
+            data = instance(fp.Dataset, fp.read(name))
+            exported = dict(zip(present(data.docids), data.y.tolist(), strict=True))
         else:
             exported = {d: v for by_doc in read(name).to_dict().values() for d, v in by_doc.items()}
         assert exported == labels
 
 
-@pytest.mark.slow
 def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -> None:
     done(
         run(
@@ -237,7 +238,7 @@ def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -
     result = done(run(*words, "-o", "data.parquet"))
     assert "1 documents are left out, since" in result.stderr
     assert "such as 'sku 4'" in result.stderr
-    assert fp.read("data.parquet").n_docs == 8
+    assert instance(fp.Dataset, fp.read("data.parquet")).n_docs == 8
     shop.fit_latent(2)
     assert "have changed since the project was set up" in done(run(*words, "-o", "b.npz")).stderr
     Path("shop.index").rename("moved.index")
@@ -248,7 +249,6 @@ def test_documents_and_indexes_that_are_gone_are_reported(run, shop: fp.Index) -
     refused(run("label", "export", "o", "--content", "data", "-o", "c.npz"), "knows no features")
 
 
-@pytest.mark.slow
 def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     rows = [{"query": "q", "document": key, "text": "x"} for key in GRADES]
     jsonl("graded.jsonl", *rows)
@@ -278,7 +278,6 @@ def test_grades_leave_as_grades(run, shop: fp.Index) -> None:
     assert "judged equal" not in result.stderr
 
 
-@pytest.mark.slow
 def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     rows = [{"query": q, "document": key, "text": "x"} for q in "ab" for key in GRADES]
     jsonl("graded.jsonl", *rows)
@@ -320,7 +319,6 @@ def test_a_study_with_two_tools_exports_each(run, shop: fp.Index) -> None:
     )
 
 
-@pytest.mark.slow
 def test_pages_of_runs_give_preferences_for_dcglearn(run, shop: fp.Index) -> None:
     ids = [f"sku {i}" for i in range(9)]
     for name, order in (("before", ids[::-1]), ("after", ids)):
@@ -392,7 +390,6 @@ def test_options_without_effect_are_refused(run, shop: fp.Index, words: Any, mes
     assert not Path("p").exists()
 
 
-@pytest.mark.slow
 def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
     done(
         run(
@@ -432,7 +429,6 @@ def test_settings_change_until_the_first_answer(run, shop: fp.Index) -> None:
     refused(run("label", "settings", "p", "--name", "other"), "there is no project 'other'")
 
 
-@pytest.mark.slow
 def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.Index) -> None:
     """The files are those that "Judge these" of `firstpage serve --feedback` writes."""
     folder = FeedbackFolder(Path("feedback"))
@@ -463,11 +459,10 @@ def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))
     data = fp.read("d.npz")
     assert list(data.queries) == [query_id("red shoe")]
-    assert list(data.docids) == ["sku 1", "sku 0", "sku 2"]
+    assert list(present(data.docids)) == ["sku 1", "sku 0", "sku 2"]
     done(run("label", "setup", "q", "--queries", "feedback/queries.jsonl", "--index", "shop.index"))
 
 
-@pytest.mark.slow
 def test_data_of_a_letor_file(run, shop: fp.Index) -> None:
     lines = [f"0 qid:{q} 1:0.5 2:{i} # docid = d{i}\n" for q in (1, 2) for i in range(4)]
     Path("x.txt").write_text("".join(lines))
@@ -477,7 +472,7 @@ def test_data_of_a_letor_file(run, shop: fp.Index) -> None:
     judge(run, "l", "first")
     export = ("label", "export", "l", "--content", "data")
     done(run(*export, "-o", "data.letor"))
-    data = fp.read("data.letor")
+    data = instance(fp.Dataset, fp.read("data.letor"))
     assert data.y.tolist() == [2, 1, 0, 0] * 2
     assert np.asarray(data.X)[:, 1].tolist() == [0, 1, 2, 3] * 2
     refused(run(*export, "--features", "short", "-o", "b.letor"), "--features requires", 2)

@@ -36,7 +36,6 @@ def folder(tmp_path: Path, run: Any) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_tokens(folder: Path, run: Any) -> None:
     shop = f"{folder}/p"
     assert "no tokens" in run("label", "tokens", shop).stdout
@@ -57,7 +56,6 @@ def test_tokens(folder: Path, run: Any) -> None:
         assert words in result.stderr
 
 
-@pytest.mark.slow
 def test_settings_show_and_change_the_scale(folder: Path, run: Any) -> None:
     shop = f"{folder}/p"
     shown = run("label", "settings", shop).stdout
@@ -70,7 +68,6 @@ def test_settings_show_and_change_the_scale(folder: Path, run: Any) -> None:
     assert "must be a list of 2 to 10 grades" in wrong.stderr
 
 
-@pytest.mark.slow
 def test_ratings_and_webhook(folder: Path, run: Any) -> None:
     shop, ratings = f"{folder}/p", folder / "r.csv"
     ratings.write_text("query,docid,rating\nq1,d0,1\nq1,d2,0\nq1,d1,\n")

@@ -10,7 +10,6 @@ import pytest
 SMALL = ("label", "simulate", "--n", 20, "--k", 5)
 
 
-@pytest.mark.slow
 def test_json_of_one_strategy_is_one_record(run) -> None:
     result = run(*SMALL, "--runs", 300, "--strategy", "heap", "--json")
     record = json.loads(result.stdout)
@@ -20,7 +19,6 @@ def test_json_of_one_strategy_is_one_record(run) -> None:
     assert run(*SMALL, "--runs", 300, "--strategy", "heap", "--json").stdout == result.stdout
 
 
-@pytest.mark.slow
 def test_strategies_and_budgets_are_combined(run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     several = ("--strategy", "heap", "--strategy", "tournament", "--budget", 15, "--budget", 30)

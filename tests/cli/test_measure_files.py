@@ -30,7 +30,6 @@ def files(tmp_path: Path, monkeypatch) -> Path:
 TEXTS = ["NDCG(measure.json)@5", "DCG(my measure.json, form=weights, segment=a, b)@1"]
 
 
-@pytest.mark.slow
 def test_evaluate_and_compare_use_a_measure_file(files: Path, run) -> None:
     measures = [word for text in [*TEXTS, "NDCG@5"] for word in ("-m", text)]
     result = run("evaluate", "test.txt", "--scores", "good.txt", *measures, "--json")
@@ -46,7 +45,6 @@ def test_evaluate_and_compare_use_a_measure_file(files: Path, run) -> None:
         assert "my measure.json" in result.stdout
 
 
-@pytest.mark.slow
 def test_train_and_rank_with_a_measure_file(files: Path, run) -> None:
     result = run(
         "train",
@@ -73,7 +71,6 @@ def test_train_and_rank_with_a_measure_file(files: Path, run) -> None:
     assert run("explain", "m.json").returncode == 0
 
 
-@pytest.mark.slow
 def test_gains_of_lambdamart_are_set_on_the_command_line(files: Path, run) -> None:
     for gain in ("measure.json", "0,1,3", "[0, 1, 3]"):
         result = run(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.narrow import dense, instance
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("polars")
@@ -34,7 +35,6 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 CATEGORICAL = ("--categorical", "brand", "--categorical", "shop")
 
 
-@pytest.mark.slow
 def test_train_rank_evaluate_and_describe(tables: Path, run) -> None:
     result = run("describe", "train.csv", *CATEGORICAL)
     assert "features with missing values (NaN), and in how many documents: brand (" in result.stdout
@@ -79,20 +79,19 @@ def test_a_model_reads_categories_that_look_like_numbers(tables: Path, run) -> N
     assert "there is no feature 'brand'" in result.stderr
 
 
-@pytest.mark.slow
 def test_categories_in_cross_validation(tables: Path, run) -> None:
     """Of a table, by name; and of a folder of LETOR files, by number."""
     command = ("crossval", "train.csv", "ListNet", "--set", f"scorer={TREES}", "--folds", "3")
     result = run(*command, *CATEGORICAL, "-t", "NDCG@10", "--json")
     assert "is text" not in result.stderr
-    data = fp.read("train.csv", categorical=["brand", "shop"])
+    data = instance(fp.Dataset, fp.read("train.csv", categorical=["brand", "shop"]))
     ranker = fp.ListNet(scorer=TREES)
     folds = fp.split_folds(data, 3, seed=0)
     expected = fp.cross_validate(ranker, folds, measures="NDCG@10").to_dict()
     found = json.loads(result.stdout)
     assert found["results"][0]["mean"] == expected["results"][0]["mean"]
 
-    text = data.with_features(np.nan_to_num(data.X), None)
+    text = data.with_features(np.nan_to_num(dense(data.X)), None)
     fp.write_folds(text, "letor", 3)
     folder = ("crossval", "letor", "ListNet", "--set", f"scorer={TREES}", "-t", "NDCG@10", "--json")
     plain, coded = (run(*folder, *more).stdout for more in ((), ("--categorical", "1")))
@@ -154,11 +153,11 @@ def test_impute_on_the_command_line(tables: Path, run) -> None:
 def test_letor_text_keeps_missing_values_and_integers(tables: Path, run) -> None:
     """A feature that a line does not name is 0, not missing; nan is missing."""
     Path("a.txt").write_text("1 qid:1 1:7 3:nan\n0 qid:1 1:3 2:2 3:1\n")
-    data = fp.read("a.txt", categorical=[1])
+    data = instance(fp.Dataset, fp.read("a.txt", categorical=[1]))
     assert data.X[0, 1] == 0
     assert data.n_missing == 1
     result = run("convert", "a.txt", "b.txt", "--categorical", "1")
     assert "does not store that feature 1 holds categories" in result.stderr
-    again = fp.read("b.txt", categorical=[1])
+    again = instance(fp.Dataset, fp.read("b.txt", categorical=[1]))
     assert dict(again.categories) == {0: ("3", "7")}
-    assert np.array_equal(again.X, data.X, equal_nan=True)
+    assert np.array_equal(dense(again.X), dense(data.X), equal_nan=True)

@@ -70,7 +70,6 @@ class Squares(fp.extend.Loss):
 """
 
 
-@pytest.mark.slow
 def test_a_network_is_fitted_by_a_loss_of_ones_own(run, tmp_path, monkeypatch) -> None:
     data = fp.Synthetic(queries=12, docs=6, features=4, grades=3, seed=1).dataset()
     monkeypatch.chdir(tmp_path)

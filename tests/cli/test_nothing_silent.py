@@ -12,6 +12,7 @@ import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.data.io.json_files import write_json
 from firstpage.learning.rankers.model_files import FILE
+from tests.narrow import dense, instance
 
 SYNTHETIC = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()
 
@@ -123,7 +124,10 @@ def test_diverged_trials_are_counted(files: Path, run) -> None:
 def test_converted_feature_names_are_kept_without_a_note(files: Path, run) -> None:
     for target in ("n.txt", "n.parquet"):
         assert notes(run("convert", "named.csv", target)) == []
-        assert fp.read(target).feature_names == fp.read("named.csv").feature_names
+        assert (
+            instance(fp.Dataset, fp.read(target)).feature_names
+            == instance(fp.Dataset, fp.read("named.csv")).feature_names
+        )
 
 
 def test_generated_document_ids_print_a_note(files: Path, run) -> None:
@@ -140,7 +144,7 @@ def test_columns_that_look_like_labels_print_a_note(files: Path, run) -> None:
 
 
 def test_unused_arrays_of_npz_print_a_note(files: Path, run) -> None:
-    np.savez("d.npz", X=SYNTHETIC.X, y=SYNTHETIC.y, qid=SYNTHETIC.qid, weights=np.ones(3))
+    np.savez("d.npz", X=dense(SYNTHETIC.X), y=SYNTHETIC.y, qid=SYNTHETIC.qid, weights=np.ones(3))
     (note,) = notes(run("describe", "d.npz"))
     assert "d.npz: ignores the arrays weights; it reads X" in note
 
@@ -181,7 +185,7 @@ TWICE = "label,qid,docid,a\n1,1,x,0.5\n0,1,y,0.1\n0,1,x,0.2\n"
 
 def test_duplicate_document_prints_a_note(files: Path, run) -> None:
     Path("twice.csv").write_text(TWICE)
-    data = fp.read("d.txt")
+    data = instance(fp.Dataset, fp.read("d.txt"))
     fp.ListNet().fit(data.with_features(data.X[:, :1])).save("one.json")
     message = "1 documents repeat an earlier document id of their query"
     result = run("evaluate", "twice.csv", "--model", "one.json")
@@ -272,13 +276,13 @@ def test_data_dropped_by_trec_files_print_a_note(files: Path, run) -> None:
 
 @pytest.mark.parametrize(("separator", "suffix"), [(";", "csv"), ("\t", "csv"), ("\t", "tsv")])
 def test_tables_with_other_separators_are_read(files: Path, run, separator, suffix) -> None:
-    expected = fp.read("named.csv")
+    expected = instance(fp.Dataset, fp.read("named.csv"))
     text = Path("named.csv").read_text().replace(",", separator)
     Path(f"other.{suffix}").write_text(text)
     assert notes(run("describe", f"other.{suffix}")) == []
-    data = fp.read(f"other.{suffix}")
+    data = instance(fp.Dataset, fp.read(f"other.{suffix}"))
     assert data.feature_names == expected.feature_names
-    assert data.X.tolist() == expected.X.tolist()
+    assert dense(data.X).tolist() == dense(expected.X).tolist()
     Path("run.tsv").write_text("1\tQ0\ta\t1\t2.5\tx\n")
     assert isinstance(fp.read("run.tsv"), fp.Run)
 

@@ -27,7 +27,6 @@ def cache(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.mark.slow
 def test_json_has_cells_and_claims(run) -> None:
     result = run(*FIGURE, "--json")
     assert result.returncode == 0
@@ -50,7 +49,6 @@ def test_json_has_cells_and_claims(run) -> None:
     assert run(*FIGURE, "--json").stdout == result.stdout
 
 
-@pytest.mark.slow
 def test_text_page_markdown_and_csv_are_written(run, tmp_path: Path) -> None:
     page, marked, cells = (tmp_path / name for name in ("page.html", "page.md", "cells.csv"))
     result = run(*FIGURE, "--html", page)
@@ -107,7 +105,6 @@ def test_errors_are_one_line(run, args, code: int, message: str) -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 def test_killed_run_resumes_from_the_cache(tmp_path: Path, run, monkeypatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -137,13 +134,11 @@ def test_killed_run_resumes_from_the_cache(tmp_path: Path, run, monkeypatch) -> 
     assert {path: path.stat().st_mtime_ns for path in cached} == times  # not computed again
 
 
-@pytest.mark.slow
 def test_progress_bar_is_shown_on_a_terminal(run, monkeypatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert run(*FIGURE).returncode == 0
 
 
-@pytest.mark.slow
 def test_table_is_computed_once_its_data_are_added(run, tmp_path: Path) -> None:
     """TD2003 is missing at first, and then added in the layout of LETOR 3."""
     arguments = (

@@ -12,6 +12,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import FirstpageWarning
+from tests.narrow import instance
 
 pytest.importorskip("tantivy")
 
@@ -136,7 +137,7 @@ def test_years_1_and_9999(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert run("candidates", "i", "q.jsonl", "-o", "c.run").returncode == 0
     result = run("features", "i", "q.jsonl", "c.run", "--set", "values", "-o", "d.npz")
     assert result.returncode == 0, result.stderr
-    assert fp.read("d.npz").feature_names == ("day.value", "day.log")
+    assert instance(fp.Dataset, fp.read("d.npz")).feature_names == ("day.value", "day.log")
 
 
 def test_links_in_a_folder(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +231,6 @@ def test_hostile_calls(
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 def test_the_command_chooses_as_python_does_and_the_model_searches(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +261,7 @@ def test_the_command_chooses_as_python_does_and_the_model_searches(
         warnings.simplefilter("ignore", FirstpageWarning)
         computed = fp.TextFeatures(index).dataset(queries, candidates, fp.read_qrels("g.qrels"))
         expected = fp.choose_features(computed)
-        written = fp.read("d.npz")
+        written = instance(fp.Dataset, fp.read("d.npz"))
         assert written.feature_names == expected.feature_names
         assert written.recipe == expected.recipe
         ranker = fp.ListNet().fit(written)
@@ -270,7 +270,7 @@ def test_the_command_chooses_as_python_does_and_the_model_searches(
         "features", "i", "q.jsonl", "c.run", "--qrels", "g.qrels", "--set", "all", "-o", "a.npz"
     )
     assert " chose " not in printed.stderr
-    assert fp.read("a.npz").n_features == computed.n_features
+    assert instance(fp.Dataset, fp.read("a.npz")).n_features == computed.n_features
 
 
 def test_tuning_stores_only_what_is_better(

@@ -203,7 +203,6 @@ def test_wins_and_losses_are_shown_with_documents(run, folder) -> None:
     assert "requires another format than csv and latex" in run(*base, "-f", "csv").stderr
 
 
-@pytest.mark.slow
 def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -> None:
     rows = [f"{q},{'ab'[int(q) % 2]},{q}" for q in QRELS]
     (folder / "table.csv").write_text("\n".join(["qid,class,traffic", *rows, ""]))
@@ -244,9 +243,9 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert json.loads(out)["systems"]["bad"]["RR"] == json.loads(condensed.stdout)["measures"]["RR"]
     bounded = run("compare", *base[1:], "good.run", "--bounds", "--rounds", 100)
     assert "Unjudged documents are" in bounded.stdout
-    base = ("compare", *base[1:], "good.run", "--bounds", "--rounds", 100, "-f", "csv")
+    compared = ("compare", *base[1:], "good.run", "--bounds", "--rounds", 100, "-f", "csv")
     for options, column in (((), []), (table[:4], ["class"])):
-        head, *lines = reader(run(*base, *options).stdout.splitlines())
+        head, *lines = reader(run(*compared, *options).stdout.splitlines())
         assert head[-6:-2] == ["mean", "mean_against", "condensed", "condensed_against"]
         assert head[: len(column)] == column
         assert all(len(line) == len(head) for line in lines)
@@ -264,7 +263,6 @@ def test_evaluate_has_segments_weights_bounds_and_condensed_lists(run, folder) -
     assert "--by class names a column: give its table with --query-table FILE." in alone
 
 
-@pytest.mark.slow
 def test_plan_and_segments(run, folder) -> None:
     command = ("plan", "t.qrels", "*.run", "-m", "RR", "--difference", 0.02, "--json")
     code, out, _ = run(*command)

@@ -6,13 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from firstpage.papers.theory import registry
 from tests.interop.report.test_report import Checker
 
 
-@pytest.mark.slow
 def test_report_shows_false_theorems_and_their_corrections(run) -> None:
     code, out, err = run("theory", "lan2013/theorem-1", "lan2013/theorem-1-weak", "--samples", 100)
     assert (code, err) == (0, "")
@@ -24,7 +21,6 @@ def test_report_shows_false_theorems_and_their_corrections(run) -> None:
     assert "False as printed: lan2013/theorem-1; corrected by theorem-1-weak." in out
 
 
-@pytest.mark.slow
 def test_outcome_that_differs_from_the_record_has_exit_code_1(run, monkeypatch) -> None:
     (check,) = registry.select_checks(["lan2013/theorem-1"])
     monkeypatch.setattr(registry, "CHECKS", (replace(check, holds=True),))
@@ -44,7 +40,6 @@ def test_list_and_json_have_all_checks(run) -> None:
     assert record["numbers"]["flips at power"] == 3
 
 
-@pytest.mark.slow
 def test_page_is_valid_html(run, tmp_path: Path) -> None:
     run("theory", "lan2013/final", "-o", tmp_path / "page.html", "--samples", 50)
     text = (tmp_path / "page.html").read_text()
@@ -53,7 +48,6 @@ def test_page_is_valid_html(run, tmp_path: Path) -> None:
     assert "final-listmle" in text
 
 
-@pytest.mark.slow
 def test_loss_is_checked_in_both_forms(run, tmp_path: Path) -> None:
     code, out, _ = run("theory", "--loss", "ListMLE", "--k", 2, "--samples", 6)
     assert code == 0
@@ -68,7 +62,6 @@ def test_loss_is_checked_in_both_forms(run, tmp_path: Path) -> None:
     assert record["ListNet(k=1)"]["holds"] is True
 
 
-@pytest.mark.slow
 def test_user_defined_loss_is_checked(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_theory_loss.py").write_text(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +68,6 @@ def test_scores_have_the_order_of_the_file(files: Path, run) -> None:
     assert [a[line] for line in mixed] == fp.read_scores("b.txt").tolist()
 
 
-@pytest.mark.slow
 def test_tuning_writes_json_and_trials(files: Path, run) -> None:
     result = run(
         "train",
@@ -178,7 +178,6 @@ def test_rankers_are_listed(run) -> None:
     assert [r["name"] for r in listing][:3] == ["Regression", "RankNet", "ListNet"]
 
 
-@pytest.mark.slow
 def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     """An over-regularized regression differs significantly; a ranker does not differ from itself."""
     fp.write_folds(fp.Synthetic(queries=60, docs=15, features=5, grades=5).dataset(), "folds")
@@ -205,7 +204,6 @@ def test_crossval_on_top_k_truth_against_a_baseline(files: Path, run) -> None:
     assert (wrong.returncode, "must be one of the rankers and runs" in wrong.stderr) == (2, True)
 
 
-@pytest.mark.slow
 def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     for name in (
         "RankSVM",
@@ -228,7 +226,6 @@ def test_every_ranker_trains_ranks_and_explains(files: Path, run) -> None:
     assert "within" in run("train", "RankSVM", "train.txt", "-o", "m.json").stdout
 
 
-@pytest.mark.slow
 def test_crossval_with_published_results(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 4)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
@@ -249,7 +246,6 @@ def test_crossval_with_published_results(files: Path, run) -> None:
     assert run("crossval", "folds", "ListNet", "-f", "markdown").returncode == 0
 
 
-@pytest.mark.slow
 def test_crossval_csv_and_latex_have_one_number_per_cell(files: Path, run) -> None:
     fp.write_folds(RECIPE.dataset(), files / "folds", 3)
     Path("wide.csv").write_text("method,NDCG@10,MAP\nBM25,0.31,0.22\n")
@@ -323,7 +319,6 @@ def test_errors_are_one_line(args: list[str], code: int, words: str, files: Path
         assert len(result.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_interrupt_writes_the_best_model(files: Path, run) -> None:
     """Send SIGINT to a process that trains."""
     big = fp.Synthetic(queries=400, docs=60, features=20, grades=3, seed=1).dataset()
@@ -396,7 +391,8 @@ def test_validation_queries_of_the_training_data_are_counted(files: Path, run, s
     result = run("train", "ListNet", "train.txt", "--valid", "less.txt", "-o", "m.json")
     assert result.stderr.count(note) == 1
     turned = train[:3].with_labels(-train[:3].y)
-    fp.write(turned.with_features(turned.X + (turned.X != 0)), "other.txt")  # other features
+    X: Any = turned.X
+    fp.write(turned.with_features(X + (X != 0)), "other.txt")  # other features
     result = run("train", "ListNet", "train.txt", "--valid", "other.txt", "-o", "m.json")
     assert "validation queries" not in result.stderr
 

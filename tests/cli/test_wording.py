@@ -16,6 +16,7 @@ from firstpage.cli.shared import load_function
 from firstpage.core.engine.dask_worker import named_errors
 from firstpage.core.errors import Advice, DataError, plain_text
 from firstpage.data.formats.trec import to_run
+from tests.narrow import dense
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fp.write(data, "d.txt")
     fp.write(data.with_features(data.X[:, :2]), "narrow.txt")
     fp.write_qrels(data, "d.qrels")
-    fp.write_run(to_run(data, data.X[:, 0]), "d.run")
+    fp.write_run(to_run(data, dense(data.X[:, 0])), "d.run")
     fp.ListNet().fit(data).save("model.json")
     Path("unknown").write_bytes(b"\0\1\2" * 50)
     Path("sku.jsonl").write_text('{"sku": "1", "text": "red"}\n')
@@ -77,7 +78,6 @@ CASES = [  # command, a part of its message, the message ends with it
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("line", "part", "end"), CASES, ids=[case[0] for case in CASES])
 def test_advice_names_the_option_of_the_command(files, run, line: str, part: str, end: str) -> None:
     if "shop.index" in line:

@@ -83,8 +83,17 @@ def test_a_killed_process_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_synced_file_is_flushed_before_it_takes_its_name(tmp_path: Path, monkeypatch) -> None:
     done: list[str] = []
     flush, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("flush"), flush(handle))[1])
-    monkeypatch.setattr(os, "replace", lambda a, b: (done.append("name"), replace(a, b))[1])
+
+    def flushed(handle: int) -> None:
+        done.append("flush")
+        flush(handle)
+
+    def renamed(a: Path, b: Path) -> None:
+        done.append("name")
+        replace(a, b)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", renamed)
     with atomic_replace(tmp_path / "a", sync=True) as draft:
         draft.write_text("x")
     assert done == ["flush", "name", "flush"]  # the file, and the folder that names it

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import firstpage as fp
+from tests.narrow import dense, instance, present
 
 RNG = np.random.default_rng(0)
 DATA = fp.Dataset.from_arrays(
@@ -23,7 +25,7 @@ def test_shape_and_names() -> None:
     assert (len(DATA), DATA.n_docs, DATA.n_features) == (4, 9, 3)
     assert DATA.lengths.tolist() == [2, 4, 2, 1]
     assert DATA.qid.tolist() == list("aabbbbccd")
-    assert DATA.docid.tolist() == [f"d{i}" for i in range(9)]
+    assert present(DATA.docid).tolist() == [f"d{i}" for i in range(9)]
     assert DATA.feature_names == ("x", "y", "z")
     assert "4 queries, 9 documents, 3 features, dense float64" in repr(DATA)
 
@@ -37,7 +39,7 @@ def test_queries_are_selected_by_index_slice_and_mask() -> None:
     assert DATA[::2].y.tolist() == [0, 1, 6, 7]
     assert DATA[[3, 0]].y.tolist() == [8, 0, 1]
     assert list(DATA[[3, 0]].queries) == ["d", "a"]
-    assert list(DATA[[3, -4]].docids) == ["d8", "d0", "d1"]
+    assert list(present(DATA[[3, -4]].docids)) == ["d8", "d0", "d1"]
     assert DATA[np.array([True, False, False, True])].y.tolist() == [0, 1, 8]
     assert DATA.query("c").y.tolist() == [6, 7]
     assert len(DATA[2:2]) == 0
@@ -54,7 +56,7 @@ def test_queries_are_selected_by_index_slice_and_mask() -> None:
 
 def test_datasets_are_immutable() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        DATA.X[0, 0] = 1  # type: ignore[index]
+        DATA.X[0, 0] = 1
     with pytest.raises(AttributeError):
         DATA.y = np.zeros(9)  # type: ignore[misc]
 
@@ -76,8 +78,8 @@ def test_copies_are_immutable_and_as_small() -> None:
 def test_interleaved_rows_are_regrouped() -> None:
     with pytest.warns(fp.FirstpageWarning, match="regrouped"):
         data = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [1, 2, 3], [5, 6, 5], ["p", "q", "r"])
-    assert data.X[:, 0].tolist() == [1, 3, 2]
-    assert list(data.docids) == ["p", "r", "q"]
+    assert dense(data.X[:, 0]).tolist() == [1, 3, 2]
+    assert list(present(data.docids)) == ["p", "r", "q"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_pandas_and_polars_columns_are_accepted() -> None:
     frame = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     for table, series in ((pd.DataFrame(frame), pd.Series), (pl.DataFrame(frame), pl.Series)):
         data = fp.Dataset.from_arrays(table, series([1, 0]), series(["q", "q"]))
-        assert data.X.tolist() == [[1, 3], [2, 4]]
+        assert dense(data.X).tolist() == [[1, 3], [2, 4]]
         evaluation = fp.evaluate(
             series([1.0, 2.0]), series([1, 0]), qid=series(["q", "q"]), measures="RR"
         )
@@ -137,15 +139,13 @@ def test_datasets_copy_labels_and_leave_arrays_writable() -> None:
     X[0, 0] = 5  # the caller's array stays writable
     y[0] = 9
     assert data.y[0] == truth.labels[0] == run.values[0] == 1
-    from scipy.sparse import csr_array
 
     sparse = fp.Dataset.from_arrays(csr_array(np.eye(2)), [1, 0], [1, 1])
     with pytest.raises(ValueError, match="read-only"):
-        sparse.X.indices[0] = 1
+        instance(csr_array, sparse.X).indices[0] = 1
 
 
 def test_digests_of_sparse_data_cover_the_columns() -> None:
-    from scipy.sparse import csr_array
 
     digests = {
         fp.Dataset.from_arrays(csr_array(X), [0, 1, 0, 1], [1, 1, 2, 2]).sha256()
@@ -155,10 +155,9 @@ def test_digests_of_sparse_data_cover_the_columns() -> None:
 
 
 def test_sparse_integers_keep_all_digits() -> None:
-    from scipy.sparse import csr_array
 
     data = fp.Dataset.from_arrays(csr_array([[2**24 + 1], [2**24]]), [0, 1], [1, 1])
-    assert data.X.toarray().ravel().tolist() == [2**24 + 1, 2**24]
+    assert instance(csr_array, data.X).toarray().ravel().tolist() == [2**24 + 1, 2**24]
 
 
 def test_categories_that_float32_merges_are_refused() -> None:

@@ -22,7 +22,6 @@ def collection() -> fp.demo.Collection:
     return fp.demo.stdlib_collection()
 
 
-@pytest.mark.slow
 def test_every_answer_exists(collection) -> None:
     absent = {name for name, since in NEWER.items() if sys.version_info < since}
     assert set(collection.missing) == absent
@@ -39,7 +38,6 @@ def test_questions_are_distinct_and_have_an_answer() -> None:
         assert answers[3], text
 
 
-@pytest.mark.slow
 def test_every_question_has_an_answer_in_the_qrels(collection) -> None:
     grades = collection.qrels.to_dict()
     assert list(grades) == list(collection.queries.ids)
@@ -60,7 +58,6 @@ def test_words_of_a_name() -> None:
     assert name_words("json.JSONDecoder.raw_decode") == "json JSON Decoder raw decode"
 
 
-@pytest.mark.slow
 def test_an_answer_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = (
         ("sort", {3: ("sorted", "newsort"), 2: (), 1: ()}),
@@ -73,7 +70,6 @@ def test_an_answer_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) 
     assert collection.qrels.to_dict() == {"1": {"sorted": 3.0}}
 
 
-@pytest.mark.slow
 def test_a_python_without_docstrings_is_refused() -> None:
     code = "import firstpage as fp; fp.demo.stdlib_collection()"
     command = [sys.executable, "-OO", "-c", code]
@@ -81,7 +77,6 @@ def test_a_python_without_docstrings_is_refused() -> None:
     assert result.stderr.count("firstpage.core.errors.DataError: this Python has only ") == 1
 
 
-@pytest.mark.slow
 def test_too_few_docstrings_are_reported_in_one_line(tmp_path, monkeypatch, run) -> None:
     monkeypatch.setattr(module, "MIN_DOCUMENTS", 100_000)
     result = run("demo", "-o", tmp_path / "x")
@@ -91,7 +86,6 @@ def test_too_few_docstrings_are_reported_in_one_line(tmp_path, monkeypatch, run)
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.slow
 def test_a_python_without_topics_has_other_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     collection = fp.demo.stdlib_collection()
@@ -100,7 +94,6 @@ def test_a_python_without_topics_has_other_documents(monkeypatch: pytest.MonkeyP
     assert "with statement" not in collection.queries.texts or len(collection.unanswered) > 0
 
 
-@pytest.mark.slow
 def test_a_file_with_the_name_of_a_standard_module_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "trace.py").write_text("raise SystemExit('imported')")
     code = (

@@ -25,7 +25,6 @@ def test_a_foreign_file_is_refused_and_unchanged(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-@pytest.mark.slow
 def test_a_foreign_labeling_project_is_refused_and_unchanged(tmp_path: Path, run) -> None:
     assert run("label", "setup", tmp_path / "shop").returncode == 0
     before = (tmp_path / "shop" / "firstpage.db").read_bytes()

@@ -22,6 +22,7 @@ from firstpage.labeling.app.store import people
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.projects import find_project
 from tests.demo.small import QUESTIONS
+from tests.narrow import instance, present
 
 RUN_FILES = [f"runs/{slug(name)}.run" for name in ("BM25", *RANKERS, "aggregate")]
 
@@ -44,12 +45,12 @@ def test_all_files_are_written(done: Path) -> None:
 
 def test_labels_are_those_of_the_assessors(done: Path) -> None:
     labels, answers = (fp.read_qrels(done / f"{n}.qrels").to_dict() for n in ("labels", "answers"))
-    data = fp.read(done / "features.npz")
+    data = instance(fp.Dataset, fp.read(done / "features.npz"))
     candidates = fp.read_run(done / "candidates.run").to_dict()
     assert {q: set(docs) for q, docs in labels.items()} == {
         q: set(docs) for q, docs in candidates.items()
     }
-    rows = zip(data.qid.astype(str), list(data.docids), data.y.tolist(), strict=True)
+    rows = zip(data.qid.astype(str), list(present(data.docids)), data.y.tolist(), strict=True)
     assert all(labels[q][d] == y for q, d, y in rows)
     assert {label for grades in labels.values() for label in grades.values()} == set(range(K + 1))
     found = {(q, d) for q, grades in labels.items() for d, y in grades.items() if y}
@@ -91,7 +92,9 @@ def test_the_application_has_all_tasks_and_judgments(done: Path, figures: dict) 
 
     store = Store(done)
     with store.read() as tx:
-        questions, pages = (progress(tx, by_slug(tx, slug)) for slug in ("questions", "pages"))
+        questions, pages = (
+            progress(tx, present(by_slug(tx, slug))) for slug in ("questions", "pages")
+        )
     store.close()
     assert (
         questions["all"]["done"]
@@ -127,7 +130,6 @@ def judge_all(folder: Path, answers: dict) -> None:
     store.close()
 
 
-@pytest.mark.slow
 def test_the_commands_write_the_same_files(
     done: Path, printed: str, figures: dict, tmp_path: Path, monkeypatch, run
 ) -> None:
@@ -154,7 +156,10 @@ def test_the_commands_write_the_same_files(
     labels = [fp.read_qrels(f"{folder}/labels.qrels").to_dict() for folder in ("mine", "demo")]
     assert labels[0].keys() == labels[1].keys()
     assert labels[0] != labels[1]  # of another assessor
-    trained = [fp.read(f"{folder}/features.npz").y.tolist() for folder in ("mine", "demo")]
+    trained = [
+        instance(fp.Dataset, fp.read(f"{folder}/features.npz")).y.tolist()
+        for folder in ("mine", "demo")
+    ]
     assert trained[0] != trained[1]
     assert fp.dcglearn.read_utility("mine-pages/measure.json")
 
@@ -171,7 +176,6 @@ def test_steps_are_printed_with_their_durations(printed: str, done: Path) -> Non
     assert last.endswith(" --open")
 
 
-@pytest.mark.slow
 def test_an_interrupt_prints_one_line(small, tmp_path: Path, run, monkeypatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

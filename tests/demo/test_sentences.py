@@ -47,7 +47,6 @@ def _qrels(data: fp.Dataset) -> fp.Qrels:
     return fp.Qrels.from_arrays(data.qid, _documents(data), data.y)
 
 
-@pytest.mark.slow
 def test_a_significantly_better_ranking() -> None:
     c, _ = comparison(2.0, 60)
     assert (c.baseline, c.best, c.significant) == ("plain", "learned", True)
@@ -70,14 +69,12 @@ def test_a_better_ranking_without_significance() -> None:
     assert f"about {hours:.1f} hours" in sentences.advice(c, LABELS)
 
 
-@pytest.mark.slow
 def test_no_better_ranking() -> None:
     c, _ = comparison(-0.5, 40)
     assert sentences.verdict(c).startswith("No:")
     assert sentences.advice(c, LABELS).startswith("Keep plain")
 
 
-@pytest.mark.slow
 def test_questions_needed_follow_from_the_effect_size() -> None:
     c, data = comparison(0.3, 40)
     scores = _scores(data, 0.3)

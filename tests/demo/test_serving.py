@@ -62,7 +62,6 @@ def serve_reader(answers: int):
     return serve
 
 
-@pytest.mark.slow
 def test_the_demo_continues_with_the_questions_that_the_reader_judged(
     small, tmp_path: Path, run, monkeypatch
 ) -> None:
@@ -112,7 +111,6 @@ class SearchPage:
         """It has not ended."""
 
 
-@pytest.mark.slow
 def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
     small, done: Path, tmp_path: Path, run, monkeypatch
 ) -> None:
@@ -132,7 +130,7 @@ def test_a_second_run_in_the_same_folder_after_an_interrupt_then_served(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop, "serve", serve)
-    monkeypatch.setattr(loop.subprocess, "Popen", SearchPage)
+    monkeypatch.setattr("firstpage.demo.loop.subprocess.Popen", SearchPage)
     result = run("demo", "-o", folder, "--judge", "--serve", "--port", 0)
     assert result.returncode == 0
     assert "You judged 0 of 2 questions" in result.stdout
@@ -157,7 +155,6 @@ def test_the_search_page_ends_with_its_parent() -> None:
     assert page.returncode == -signal.SIGTERM
 
 
-@pytest.mark.slow
 def test_a_search_page_that_ends_stops_the_labeling_application(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
@@ -205,7 +202,6 @@ def test_a_port_without_room_for_the_search_page_is_refused(tmp_path: Path, run)
     assert "port 65540 (ports are at most 65535); choose another --port" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_server_stops_when_its_condition_is_true(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(served, "POLL_INTERVAL", 0.05)
     monkeypatch.setattr(served, "STOP_DELAY", 0.05)

@@ -39,7 +39,6 @@ def data() -> fp.Dataset:
     )
 
 
-@pytest.mark.slow
 def test_assessor_errors_have_the_stated_standard_deviation() -> None:
     relevance = {"q": {f"d{i}": 2.0 * (i % 2) for i in range(4000)}}
     person = SimulatedAssessor(1, "pairs", relevance)
@@ -112,7 +111,6 @@ def test_sorting_comparisons_are_the_log_of_the_number_of_orders() -> None:
     assert sorting_comparisons(5) == pytest.approx(np.log2(120))
 
 
-@pytest.mark.slow
 def test_no_question_is_ranked_by_a_model_trained_on_it(data: fp.Dataset) -> None:
     folds = fp.split_folds(data, 5, 0)
     tested = set(folds[0].test.queries)
@@ -127,7 +125,6 @@ def test_no_question_is_ranked_by_a_model_trained_on_it(data: fp.Dataset) -> Non
         assert before != after, name
 
 
-@pytest.mark.slow
 def test_no_question_is_ranked_by_a_bm25_tuned_on_it(tmp_path) -> None:
     collection = small_collection()
     index = fp.Index.from_documents(collection.documents, tmp_path / "index")

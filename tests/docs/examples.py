@@ -18,6 +18,7 @@ from firstpage.data.formats.trec import to_run
 from firstpage.demo import loop
 from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from tests.demo.small import small_collection
+from tests.narrow import dense, present
 
 # Pages whose blocks begin in an empty folder; README.md and loop.md run the demo first.
 FROM_NOTHING = ("README.md", "loop.md", "texts.md")
@@ -52,7 +53,7 @@ def write_examples(folder: Path) -> None:
     fp.write_qrels(data, folder / "test.qrels")
     noise = np.random.default_rng(1).integers(-1, 2, data.n_docs)
     fp.write_qrels(data.with_labels(np.clip(data.y + noise, 0, 2)), folder / "robot.qrels")
-    good = recipe.true_utility(data.X)
+    good = recipe.true_utility(dense(data.X))
     other = np.random.default_rng(0).random(data.n_docs)
     for name, scores in (("ours", good), ("theirs", other)):
         fp.write_scores(scores, folder / f"{name}.scores")
@@ -67,7 +68,7 @@ def write_examples(folder: Path) -> None:
     fp.dcglearn.Utility.from_dcg("exp", range(3), 10).save(folder / "measure.json")
     better, worse = data[:9].truth.pairs()
     queries = [data.queries[int(q)] for q in np.searchsorted(data.offsets, better, "right") - 1]
-    docids = fp.read(folder / "train.txt").docids
+    docids = present(fp.read(folder / "train.txt").docids)
     votes = fp.PreferencePairs.from_arrays(
         queries, [docids[int(i)] for i in better], [docids[int(i)] for i in worse]
     )

@@ -99,7 +99,6 @@ NOT_MEASURES = r"runid|relstring"
 
 
 @pytest.mark.data
-@pytest.mark.slow
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda each: each[0])
 def test_all_measures_of_trec_eval_but_the_documented_ones(output, real_data: Path) -> None:
     expected, qrels, run, options = output

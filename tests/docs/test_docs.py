@@ -27,7 +27,6 @@ def examples(once: Once) -> Path:
     return once("examples", write_examples)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN_PAGES)
 def test_blocks_do_what_the_page_shows(
     page: Path, examples: Path, tmp_path: Path, once: Once
@@ -55,7 +54,6 @@ def test_no_block_is_empty(page: Path) -> None:
     assert not re.search(r"^```\w+\n\s*```$", page.read_text(), re.M)
 
 
-@pytest.mark.slow
 def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     generate = import_module("generate")

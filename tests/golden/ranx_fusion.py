@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
-METHODS = {
+METHODS: dict[str, dict[str, Any]] = {
     "min": {}, "med": {}, "max": {}, "sum": {}, "anz": {}, "mnz": {}, "rrf": {"k": 60},
     "rbc": {"phi": 0.8}, "isr": {}, "log_isr": {}, "logn_isr": {"sigma": 0.1}, "bordafuse": {},
     "wsum": {"weights": [0.5, 0.3, 0.2]}, "w_bordafuse": {"weights": [0.5, 0.3, 0.2]},

@@ -14,6 +14,7 @@ from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.session.events import Setting, from_dict
 from firstpage.labeling.session.session import Session
 from tests.labeling.endpoint import Stub, served
+from tests.narrow import present
 
 A, B = DocumentText("a", "pears", "first"), DocumentText("b", "pears and apples", "second")
 
@@ -122,7 +123,9 @@ def test_a_model_labels_a_query_to_the_end(stub: Stub) -> None:
 
 
 def test_a_function_labels_pairs_and_grades() -> None:
-    best = Function(lambda query, left, right: 1 if len(left.body) > len(right.body) else -1)
+    best = Function(
+        lambda query, left, right: 1 if len(left.body) > len(present(right).body) else -1
+    )
     session = Session(["x", "xxx", "xx"], Setting("heap", k=2))
     list(label(session, best, "q", {"x": "x", "xxx": "xxx", "xx": "xx"}))
     assert session.order == ("xxx", "xx")

@@ -133,7 +133,7 @@ def slow_coin(rng: np.random.Generator, log: str) -> list[dict]:
 
 def run_slowly(cache: str, log: str, runs: int) -> None:
     """Run a study with a slow experiment, to be killed."""
-    run.cache_folder = lambda: Path(cache)
+    run.cache_folder = lambda: Path(cache)  # type: ignore[attr-defined]
     slow = entry(Experiment(slow_coin, {"log": log}), claims=no_claims)
     run.run_study(study(slow), [slow], RunPlan(seeds=runs))
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,6 @@ def test_every_query_has_four_different_assessors() -> None:
     assert sorted(np.unique(list(folds.values()), return_counts=True)[1]) == [10] * 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "seeds"), [("table1", 5), ("table2", 8), ("table3", 8)])
 def test_labeling_claims_with_simulated_assessors(name: str, seeds: int) -> None:
     results = verdicts(name, seeds)
@@ -186,7 +186,6 @@ def test_agreement_rows_match_hand_computation() -> None:
     assert statistics["kappa"] == pytest.approx((0.7 - chance) / (1 - chance))
 
 
-@pytest.mark.slow
 def test_grading_asks_once_per_document() -> None:
     rows = labeling.simulated_effort(rng(), ["heap", "heap-closure"])
     values = {(r["tool"], r["measure"]): r["value"] for r in rows}
@@ -310,7 +309,6 @@ def test_without_lists_ties_are_in_random_order(tmp_path: Path) -> None:
     assert np.array_equal(first.y, repeated.y)
 
 
-@pytest.mark.slow
 def test_simulated_user_study_has_both_truths() -> None:
     folds = learned.user_study_folds(rng())
     assert len(folds) == 5
@@ -372,13 +370,12 @@ def reduced(entry: PaperEntry) -> PaperEntry:
     return replace(entry, experiments=experiments)
 
 
-@pytest.mark.slow
 def test_table_4_and_figure_1_run_as_soon_as_their_data_exist(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
     base = write_mq(tmp_path / "data")
     for name in ("table4", "figure1"):
-        monkeypatch.setitem(NIU2012.entries, name, reduced(NIU2012.entries[name]))  # type: ignore[arg-type]
+        monkeypatch.setitem(NIU2012.entries, name, reduced(NIU2012.entries[name]))
     targets = ["niu2012/table4", "niu2012/figure1"]
     monkeypatch.setattr(
         sys, "argv", ["firstpage", "reproduce", *targets, "--data", str(base), "--json", "--jobs=1"]
@@ -415,7 +412,6 @@ def test_table_4_without_data_is_inconclusive(tmp_path: Path) -> None:
     assert list(results.values()) == ["inconclusive"]
 
 
-@pytest.mark.slow
 def test_one_ranker_on_a_simulated_user_study() -> None:
     rows = learned.evaluate_on_user_study(rng(), "FocusedNet", "top-k", [0.2, 0.8])
     tuned = {r["measure"]: r for r in rows if "beta" not in r}
@@ -444,7 +440,6 @@ def test_ten_rankers_have_one_kind_of_weak_rankers() -> None:
         assert not any(other in learned.RANKERS[name].text for name in names)
 
 
-@pytest.mark.slow
 def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = learned.evaluate_on_letor(rng(), "FocusedBoost, features", "top-k", 1, FEW_BETAS, folder)
@@ -454,7 +449,6 @@ def test_row_with_fixed_beta_equals_the_curve_at_that_beta(tmp_path: Path) -> No
     assert all(fixed[measure] == values for measure, values in curve.items())
 
 
-@pytest.mark.slow
 def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
     experiments = NIU2012.entries["table4-ohsumed"].experiments
     assert {e.params["normalize"] for e in experiments} == {"minmax"}
@@ -471,7 +465,6 @@ def test_ohsumed_is_scaled_within_queries(tmp_path: Path) -> None:
 # ---- rules for edges and steps
 
 
-@pytest.mark.slow
 def test_rules_differ_only_in_edges_and_steps(tmp_path: Path) -> None:
     folder = str(write_mq(tmp_path) / "mq2007")
     rows = {
@@ -503,7 +496,7 @@ def test_line_search_uses_the_best_of_its_step_sizes() -> None:
         rng().normal(size=(60, 3)), rng(1).integers(0, 4, 60), np.repeat(np.arange(6), 10)
     )
     top = data.with_labels(data.truth.top_k(4, 0))
-    common = {"weak": "features", "rounds": 1, "stall": None}
+    common: dict[str, Any] = {"weak": "features", "rounds": 1, "stall": None}
     searched = edges.RecordingFocusedBoost(4, 0.5, line_search=True, **common).fit(top)
     plain = edges.RecordingFocusedBoost(4, 0.5, halvings=None, **common).fit(top)
     assert searched.objective_ <= plain.objective_
@@ -535,7 +528,7 @@ def rule_cells(values: dict[tuple[str, float | str], float]) -> Cells:
 
 def test_verdicts_on_rules() -> None:
     low, high = dict.fromkeys(edges.BETAS, 0.4), dict.fromkeys(edges.BETAS, 0.6)
-    ends = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
+    ends: dict[Any, float] = {0.0: 0.5, 1.0: 0.5, edges.TUNED: 0.55}
     cells = rule_cells(
         {
             (rule, beta): value

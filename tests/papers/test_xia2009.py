@@ -98,7 +98,6 @@ def test_paper_values_have_the_labels_of_cells() -> None:
 # ---- runs on tiny data
 
 
-@pytest.mark.slow
 def test_table_1_has_all_cells(tmp_path: Path) -> None:
     write_letor_folds(tmp_path / "ohsumed")
     record = run_entry("table1", tmp_path, 2).to_dict()
@@ -114,7 +113,6 @@ def test_table_1_has_all_cells(tmp_path: Path) -> None:
     json.dumps(record)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "folder"), [("table2", "td2003"), ("table6", "TD2004/Data")])
 def test_entries_run_as_soon_as_their_data_exist(name: str, folder: str, tmp_path: Path) -> None:
     without_data = run_entry(name, tmp_path)
@@ -129,7 +127,6 @@ def test_entries_run_as_soon_as_their_data_exist(name: str, folder: str, tmp_pat
         assert result.claims[-1].verdict == "holds"
 
 
-@pytest.mark.slow
 def test_trainings_on_tiny_data(tmp_path: Path, three_epochs: None) -> None:
     write_letor_folds(tmp_path / "ohsumed")
     result = run_entry("trainings", tmp_path, folds=(1,)).results[0]
@@ -189,7 +186,6 @@ def test_depth_n_is_the_full_list() -> None:
     assert (training.method_name("n"), training.method_name(3)) == ("ListMLE", "Top-3 ListMLE")
 
 
-@pytest.mark.slow
 def test_full_order_fails_with_few_relevant_documents() -> None:
     def value(k: training.Depth) -> float:
         rows = training.evaluate_on_simulated_lists(np.random.default_rng(0), k, "optimum", 0.01)

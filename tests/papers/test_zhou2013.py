@@ -43,13 +43,11 @@ def verdicts(result: EntryResult) -> dict[str, str]:
     return {claim.text: claim.verdict for claim in result.claims}
 
 
-@pytest.mark.slow
 def test_trend_of_figure_1_holds_and_its_number_does_not() -> None:
     results = verdicts(reproduce("figure1", seeds=3)["figure1"])
     assert list(results.values()) == ["holds", "holds", "does not hold", "does not hold"]
 
 
-@pytest.mark.slow
 def test_800_pairs_are_sufficient(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [20, 200, 800]
     monkeypatch.setattr(known_measure, "SIZES", sizes)
@@ -63,7 +61,6 @@ def test_800_pairs_are_sufficient(monkeypatch: pytest.MonkeyPatch) -> None:
     assert results[f"similarity at 800 pairs is near cos(c - c_K, c) = {limit}"] == "holds"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seeds", "params"),
     [
@@ -79,7 +76,6 @@ def test_claims_hold_with_few_runs(name: str, seeds: int, params: dict[str, Any]
     assert set(results.values()) == {"holds"}
 
 
-@pytest.mark.slow
 def test_optimal_rankings_are_not_informative() -> None:
     rows = simulations.learning_from_optimal_rankings(rng(), 1, [50, 800], False)
     assert all(0.5 < row["value"] < 0.8 for row in rows)
@@ -101,7 +97,6 @@ def test_bin_means_and_concordance() -> None:
     assert simulations.concordance(np.array([2.0, -1.0, 1e-12])).tolist() == [1.0, 0.0, 0.5]
 
 
-@pytest.mark.slow
 def test_runs_are_reproducible() -> None:
     assert simulations.learning_curve(rng(3), 1, [20, 50]) == simulations.learning_curve(
         rng(3), 1, [20, 50]
@@ -128,7 +123,6 @@ def test_noise_free_editors_agree_with_the_true_measure() -> None:
     assert strong.min() > editors.strong_threshold
 
 
-@pytest.mark.slow
 def test_methods_are_measured_on_all_sets() -> None:
     rows = news.method_accuracies(rng())
     accuracies = {(r["method"], r["test"]): r["value"] for r in rows if "method" in r}
@@ -150,14 +144,12 @@ def assert_claims_are_evaluated(result: EntryResult) -> None:
     assert set(verdicts(result).values()) <= {"holds", "does not hold", "inconclusive"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("names", [["table1"], ["figure16", "figure18"]])
 def test_claims_about_editors_are_evaluated(names: list[str]) -> None:
     for result in reproduce(*names, seeds=2).values():
         assert_claims_are_evaluated(result)
 
 
-@pytest.mark.slow
 def test_figure_17_has_each_number_of_pairs() -> None:
     figure = reproduce("figure17", seeds=2, sizes=[20, 230])["figure17"]
     assert_claims_are_evaluated(figure)
@@ -165,7 +157,6 @@ def test_figure_17_has_each_number_of_pairs() -> None:
     assert figure.cells.label_values("test") == list(study.TEST_SETS)
 
 
-@pytest.mark.slow
 def test_figure_19_has_each_kind_of_training_pairs() -> None:
     figure = reproduce("figure19", seeds=2)["figure19"]
     assert_claims_are_evaluated(figure)
@@ -173,7 +164,6 @@ def test_figure_19_has_each_kind_of_training_pairs() -> None:
     assert set(figure.cells.label_values("trained on")) == kinds
 
 
-@pytest.mark.slow
 def test_cost_of_ties_reduces_their_difference() -> None:
     figure = reproduce("figure20", seeds=2, costs=[0.0, 1.0])["figure20"]
     assert_claims_are_evaluated(figure)
@@ -231,7 +221,6 @@ def test_folds_have_disjoint_test_queries(tmp_path: Path) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.slow
 def test_figures_11_to_15_on_synthetic_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
     rows = simulations.web_learning_curve(rng(), "web10k", [20, 400], folder)
@@ -257,7 +246,6 @@ def test_figure_11_on_real_lists(real_data: Path) -> None:
 # ---- active learning
 
 
-@pytest.mark.slow
 def test_active_learning_is_better_than_random_pairs() -> None:
     runs = {
         name: news.simulated_active_learning(rng(1), 1, name, [20, 100], 10)
@@ -269,14 +257,12 @@ def test_active_learning_is_better_than_random_pairs() -> None:
     assert runs["diverse"][1]["value"] > runs["random"][1]["value"]
 
 
-@pytest.mark.slow
 def test_committee_with_simulated_editors() -> None:
     rows = news.editor_active_learning(rng(), "committee", [20, 40], 20)
     assert [r["pairs"] for r in rows] == [20, 40]
     assert all(0.5 < r["value"] < 1 for r in rows)
 
 
-@pytest.mark.slow
 def test_active_learning_on_lists(tmp_path: Path) -> None:
     folder = str(write_sample(tmp_path / "sample"))
     rows = news.web_active_learning(rng(), "web10k", "simple-margin", [20, 40], 10, folder)

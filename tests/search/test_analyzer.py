@@ -88,7 +88,6 @@ def test_an_unknown_language_is_refused() -> None:
         Analyzer("klingon")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("character", ["a", "é", "日", "'", "😀", "\u0301", "a\u0301"])
 def test_a_megabyte_of_one_character(character: str) -> None:
     terms = Analyzer().terms(character * (1_000_000 // len(character)))
@@ -96,7 +95,6 @@ def test_a_megabyte_of_one_character(character: str) -> None:
     assert max(map(len, terms), default=0) <= MAX_TOKEN
 
 
-@pytest.mark.slow
 @given(st.text(max_size=60), st.sampled_from([*LANGUAGES, PLAIN]))
 def test_terms_of_any_text(text: str, language: str) -> None:
     """Terms go to the engine separated by blanks, so none is empty or contains a blank."""
@@ -111,7 +109,6 @@ def test_terms_of_any_text(text: str, language: str) -> None:
     assert [term_of[token] for token in tokens if term_of[token] != STOP] == terms
 
 
-@pytest.mark.slow
 @given(st.lists(st.text("abé 日's", max_size=12), max_size=6))
 def test_numbers_of_terms(texts: list[str]) -> None:
     """Numbers are those of first appearance, the same for both analyzers and after storage."""

@@ -107,7 +107,9 @@ def test_npl(tmp_path: Path) -> None:
     (tmp_path / "doc-text").write_text(NPL)
     first, second = read_documents(tmp_path / "doc-text")
     assert (first.id, second.id) == ("1", "2")
-    assert first.values["text"].endswith("a digital data\nstorage system with capacity up to bits")
+    assert str(first.values["text"]).endswith(
+        "a digital data\nstorage system with capacity up to bits"
+    )
     queries = read_queries(tmp_path / "doc-text")
     assert dict(queries)["2"] == "an electronic analogue computer"
 

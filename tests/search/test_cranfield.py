@@ -13,7 +13,7 @@ from firstpage.search.analyzer import Analyzer
 from firstpage.search.documents import read_documents
 from firstpage.search.queries import Queries, read_queries
 
-pytestmark = [pytest.mark.data, pytest.mark.slow]
+pytestmark = pytest.mark.data
 
 
 def ndcg(run: fp.Run, qrels: fp.Qrels) -> float:

@@ -9,6 +9,7 @@ import lzma
 import re
 import tracemalloc
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,12 @@ def test_formats_agree(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SAME)
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_formats_are_recognized_in_compressed_files(name: str, suffix: str, tmp_path: Path) -> None:
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
-    raw = pack(SAME[name].encode())
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.compress,
+    }
+    raw = packers[suffix](SAME[name].encode())
     assert values(tmp_path / f"{name}{suffix}", raw) == {"r": RED, "b": BLUE}
     with pytest.raises(DataError, match="damaged or truncated"):
         read(tmp_path / f"{name}{suffix}", raw[:-9])
@@ -275,7 +280,6 @@ def test_a_column_without_a_name_is_ignored_and_reported(tmp_path: Path) -> None
         assert values(tmp_path / "a.csv", raw) == {"a": {"x": "1"}, "b": {"x": "2"}}
 
 
-@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1).filter(
@@ -478,7 +482,6 @@ def test_refused_smart_files(raw: str, message: str, tmp_path: Path) -> None:
     refused(tmp_path / "a.all", raw, message, format="smart")
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]))
@@ -696,7 +699,6 @@ def test_lines_and_records_have_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
     refused(tmp_path / "a", f"\n<DOC>\n{lines}", "a:2: is longer than 3,000 characters")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.trec", "a.all"])
 def test_memory_does_not_grow_with_the_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -721,7 +723,6 @@ def test_any_bytes_give_documents_or_one_line(tmp_path: Path, raw: bytes, format
             assert "\n" not in str(error)
 
 
-@pytest.mark.slow
 @given(st.data(), st.sampled_from([*SAME]))
 def test_damaged_files_give_documents_or_one_line(
     tmp_path: Path, data: st.DataObject, name: str

@@ -19,8 +19,9 @@ from firstpage.cli import app
 from firstpage.core.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.search import embedding
 from firstpage.search.embedding import NAMES, passages
+from tests.narrow import dense, instance, present
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 WORDS = [f"w{i}" for i in range(40)]
 QUERIES = [("q1", "w1 w2 unknown"), ("q2", "w3"), ("q3", "w4 w5 w6")]
@@ -198,7 +199,7 @@ def test_a_field_of_that_name_is_refused(tmp_path: Path, model: Path) -> None:
 def test_threads_do_not_change_values(index: Index, model: Path) -> None:
     features, run = embed(index, model), index.candidates(QUERIES, 20)
     one, four = (features.dataset(QUERIES, run, threads=n).X for n in (1, 4))
-    assert np.array_equal(one, four)
+    assert np.array_equal(dense(one), dense(four))
 
 
 def _trained(index: Index, model: Path, tmp_path: Path) -> Path:
@@ -297,7 +298,12 @@ def test_a_damaged_cache_is_computed_again(index: Index, model: Path, damage: st
     content = bytearray(file.read_bytes())
     if damage == "changed":
         content[-3] ^= 1
-    broken = {"truncated": content[:-4], "header": content[70:], "empty": b"", "list": b"[1]\n"}
+    broken: dict[str, bytes] = {
+        "truncated": bytes(content[:-4]),
+        "header": bytes(content[70:]),
+        "empty": b"",
+        "list": b"[1]\n",
+    }
     file.write_bytes(broken.get(damage, content))
     again = embed(index, model, "damaged .* embedding 27 of 27 documents")
     assert np.array_equal(values(again), before)
@@ -435,6 +441,9 @@ def test_the_command_writes_features_and_recipe(index: Index, model: Path, tmp_p
     with pytest.warns(FirstpageWarning, match="embedding 27 of 27"):
         result = CliRunner().invoke(app, [str(a) for a in [*arguments, "--embed", model]])
     assert result.exit_code == 0, result.output
-    read = fp.read(data)
+    read = instance(fp.Dataset, fp.read(data))
     assert read.feature_names == ("title.bm25", *NAMES)
-    assert read.recipe["embed"] == {"path": str(model), "digest": embedding.model_digest(model)}
+    assert present(read.recipe)["embed"] == {
+        "path": str(model),
+        "digest": embedding.model_digest(model),
+    }

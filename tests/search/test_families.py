@@ -97,7 +97,6 @@ def assert_features(index: Index, plain: PlainCollection) -> None:
             assert values == pytest.approx(expected[name], rel=2e-6, abs=1e-6), (text, name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_features(name: str, tmp_path: Path) -> None:
     documents, fields = COLLECTIONS[name]
@@ -105,7 +104,6 @@ def test_features(name: str, tmp_path: Path) -> None:
     assert_features(index, PlainCollection(documents, analyzers_of(fields)))
 
 
-@pytest.mark.slow
 def test_features_after_changes(tmp_path: Path) -> None:
     """Deleted and replaced documents leave no trace, nor do terms that only they contained."""
     documents, fields = COLLECTIONS["other analyzers"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from firstpage.data.dataset import Dataset
 
 SHORT = ("title.bm25", "text.coverage", "price.value", "size", "embedding.cosine")
 LONG = tuple(f"title.{name}_sum" for name in ("tf", "idf", "tfidf"))
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "features": [*SHORT, *LONG], "own": ["size=own:size"], "embed": None,
     "schema": {"text": {"title": {}, "text": {}}, "number": ["price"], "date": [], "ignore": []},
 }  # fmt: skip

@@ -12,6 +12,7 @@ import firstpage as fp
 from firstpage import Index, Qrels, Run, TextFeatures
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.search.families import FAMILIES
+from tests.narrow import dense, instance
 
 OWN = "tests.search.own_features"
 WORDS = [f"w{i}" for i in range(45)]
@@ -218,7 +219,7 @@ def test_values(index: Index, run: Run) -> None:
             "stock.log": np.sign(stock) * np.log1p(abs(stock)), "date.value": seconds,
             "date.log": np.log1p(seconds),
         }  # fmt: skip
-        values = dict(zip(features.names, data.X[i].tolist(), strict=True))
+        values = dict(zip(features.names, dense(data.X[i]).tolist(), strict=True))
         assert values == pytest.approx(expected, rel=1e-6)
 
 
@@ -271,7 +272,6 @@ def test_refused_candidates(index: Index, run: Run) -> None:
         features.dataset(QUERIES, run, threads=0)
 
 
-@pytest.mark.slow
 def test_threads_do_not_matter(index: Index, tmp_path: Path) -> None:
     queries = [(f"q{i}", f"w{i % 45} w{i * 7 % 45} w{i * 11 % 45}") for i in range(70)]
     run = index.candidates(queries, 20)
@@ -305,7 +305,7 @@ def labeled(index: Index, run: Run) -> fp.Dataset:
 @pytest.mark.parametrize("suffix", ["parquet", "npz"])
 def test_files_keep_the_recipe(labeled: fp.Dataset, suffix: str, tmp_path: Path) -> None:
     fp.write(labeled, tmp_path / f"data.{suffix}")
-    again = fp.read(tmp_path / f"data.{suffix}")
+    again = instance(fp.Dataset, fp.read(tmp_path / f"data.{suffix}"))
     assert again.recipe == labeled.recipe
     np.testing.assert_array_equal(again.X, labeled.X)
     assert again.feature_names == labeled.feature_names

@@ -180,7 +180,6 @@ def test_an_outdated_latent_space_is_reported_by_the_change(tmp_path: Path) -> N
         index.delete(["d4"])
 
 
-@pytest.mark.slow
 def test_changes_fold_in_and_a_new_fit_changes_the_fingerprint(tmp_path: Path) -> None:
     index = Index.from_documents(documents(40), tmp_path / "i", latent=6)
     before = index.fingerprint

@@ -41,7 +41,6 @@ def peak_megabytes(call: Callable[[], object]) -> float:
     return peak / 1e6
 
 
-@pytest.mark.slow
 def test_memory(index: Index) -> None:
     text = " ".join(f"w{i}" for i in range(N_WORDS))
     query = index.forward.query(text)
@@ -54,7 +53,6 @@ def test_memory(index: Index) -> None:
     assert time.process_time() - started < 30
 
 
-@pytest.mark.slow
 def test_blocks_do_not_change_scores(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     query = index.forward.query(" ".join(f"w{i}" for i in range(300)))
     rows = np.arange(1000)

@@ -57,7 +57,6 @@ def test_deep_nesting_and_long_paragraphs_lose_no_text() -> None:
     assert markdown_values(f"# T\n\n{words}", "a.md") == {"title": "T", "text": words.strip()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", ["[", "![", "*a ", "> ", "`", "a**b", "<a ", "|", "- ", "\n#"])
 def test_hostile_files_are_read(part: str) -> None:
     """Without limits, some of them take minutes."""

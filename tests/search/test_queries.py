@@ -275,7 +275,6 @@ def test_refused_python_values(ids: Any, texts: Any, message: str) -> None:
         Queries(ids, texts)
 
 
-@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Z"]), min_size=1).filter(

@@ -155,7 +155,6 @@ def ndcg(index: Index, qrels: Qrels, scoring: BM25, depth: int) -> float:
     return sum(values) / len(values)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("depth", [3, 10])
 def test_tuning_of_one_field_is_exhaustive(
     depth: int, plain: PlainCollection, tmp_path: Path
@@ -171,7 +170,6 @@ def test_tuning_of_one_field_is_exhaustive(
     assert ndcg(index, qrels, best, depth) == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.slow
 def test_tuning_of_fields(index: Index, plain: PlainCollection) -> None:
     """No single step of the grids improves what was chosen."""
     qrels = judgments(plain, BM25(0.4, 0.2, {"title": 8.0}))

@@ -12,6 +12,7 @@ import firstpage as fp
 from firstpage import Index, Searcher, TextFeatures
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.learning.rankers.model_files import Model, model_of
+from tests.narrow import dense
 from tests.search.test_features import NOT_LATENT, OWN, QUERIES, documents, qrels
 from tests.search.test_index import HOSTILE
 
@@ -43,7 +44,6 @@ def model(ranker: fp.Ranker) -> Model:
     return model_of(ranker)
 
 
-@pytest.mark.slow
 def test_results_are_those_of_predict(index: Index, data: fp.Dataset, ranker: fp.Ranker) -> None:
     searcher = Searcher(index, ranker, DEPTH, [OWN_FEATURE])
     scores = ranker.predict(data)
@@ -172,7 +172,7 @@ def test_the_scoring_of_the_features_retrieves(index: Index) -> None:
     with pytest.warns(FirstpageWarning, match="candidates are judged"):
         trained = features.dataset(QUERIES, run, qrels(run))
     column = features.names.index("first_stage.score")
-    np.testing.assert_allclose(trained.X[:, column], run.values, rtol=1e-6)
+    np.testing.assert_allclose(dense(trained.X[:, column]), run.values, rtol=1e-6)
     ranker = fp.ListNet(normalize="standard").fit(trained)
     searcher = Searcher(index, ranker, candidates=DEPTH)
     assert searcher.features is not None

@@ -54,7 +54,6 @@ def collection(seed: int) -> tuple[list[dict[str, str]], list[tuple[str, str]], 
     return rows, queries, fp.Qrels.from_dict(table)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ranker", [fp.ListNet, fp.ListMLE, fp.RankSVM])
 def test_defaults_hold_against_tuned_bm25(ranker: type[fp.Ranker], tmp_path: Path) -> None:
     rows, queries, qrels = collection(0)

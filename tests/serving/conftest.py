@@ -23,17 +23,18 @@ from firstpage.learning.scorers.network_scoring import InputTransform, NetworkSc
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
+from tests.narrow import dense
 
 with warnings.catch_warnings():  # Starlette warns that it prefers another HTTP library
     warnings.simplefilter("ignore")
-    from starlette.testclient import TestClient
+    from starlette.testclient import TestClient as TestClient
 
 from tests.logs import captured_log
 
 NAMES = ["bm25", "pagerank", "clicks", "age"]
 NPY = {"content-type": "application/x-npy"}
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
-RANKERS = {
+RANKERS: dict[str, Callable[[], Any]] = {
     "linear": lambda: fp.ListMLE(),
     "scaled": lambda: fp.ListMLE(normalize="minmax"),
     "global": lambda: fp.ListMLE(normalize="global standard"),
@@ -54,7 +55,9 @@ class Network:
 
     def fit(self, data: fp.Dataset) -> Network:
         values = np.random.default_rng(5).normal(0, 1, self.shape.size).astype(np.float32)
-        self.scoring = NetworkScoring(self.shape, InputTransform.fit("standardize", data.X), values)
+        self.scoring = NetworkScoring(
+            self.shape, InputTransform.fit("standardize", dense(data.X)), values
+        )
         return self
 
     def save(self, path: Path) -> None:

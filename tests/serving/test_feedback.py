@@ -26,9 +26,11 @@ from click.testing import CliRunner
 from firstpage.cli.dcglearn.learn import command as learn
 from firstpage.cli.label.setup import command as setup
 from firstpage.core.errors import DataError
+from firstpage.serving.app import Serving
 from firstpage.serving.feedback import FeedbackFolder, RateLimit, query_id
 from firstpage.serving.limits import Refusal
 from firstpage.serving.page_contents import FIRST_STAGE, MODEL, Visitor
+from tests.narrow import instance
 from tests.serving.conftest import TestClient
 from tests.serving.test_process import Server
 from tests.serving.texts import HOST, QUERIES, text_clients
@@ -67,7 +69,6 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.slow
 def test_without_a_folder_nothing_is_asked(shop: Shop) -> None:
     for client in text_clients(*shop):
         response = client.get("/?q=red+shoes")
@@ -156,9 +157,8 @@ def test_a_browser_gets_a_page(client: TestClient) -> None:
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
-@pytest.mark.slow
 def test_too_much_feedback_is_refused(client: TestClient, folder: Path) -> None:
-    client.app.rate = RateLimit(per_network=3)
+    instance(Serving, client.app).rate = RateLimit(per_network=3)
     answers = [vote(client, text) for _, text in QUERIES[:5]]
     assert [answer.status_code for answer in answers] == [303, 303, 303, 429, 429]
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
@@ -176,7 +176,6 @@ def test_rates_are_per_network_and_in_all() -> None:
         limit.check("c")
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_path: Path) -> None:
     for number, (_, text) in enumerate(QUERIES[:6]):
@@ -199,7 +198,6 @@ def test_dcglearn_reads_the_preferences(client: TestClient, folder: Path, tmp_pa
     assert "needs their judgments. Give them with" in str(refused.exception)
 
 
-@pytest.mark.slow
 def test_label_setup_reads_the_queries_to_judge(
     client: TestClient, folder: Path, tmp_path: Path
 ) -> None:
@@ -318,7 +316,6 @@ def test_concurrent_writers_in_one_server(folder: Path) -> None:
     assert sorted(int(row["id"]) for row in rows(folder, "preferences")) == list(range(25))
 
 
-@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(
     own_shop: Shop, folder: Path
 ) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def statuses(out: bytes) -> list[int]:
 
 
 LAST = request(headers="Connection: close\r\n")
-REQUESTS = {  # segments, and the statuses of the answers
+REQUESTS: dict[str, tuple[list[Any], list[int]]] = {  # segments, and the statuses of the answers
     "pipelined": ([request() * 4 + LAST], [200] * 5),
     "pipelined, then garbage": ([request() * 2 + b"\x00\xff\r\n\r\n"], [200, 200, 400]),
     "chunked": ([head(CHUNKED + "Connection: close\r\n") + chunk(GOOD) + b"0\r\n\r\n"], [200]),
@@ -135,7 +136,6 @@ REQUESTS = {  # segments, and the statuses of the answers
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 def test_malformed_requests_have_the_expected_status(server: Server, name: str) -> None:
     segments, expected = REQUESTS[name]
@@ -229,7 +229,6 @@ def open_files(server: Server) -> int:
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
 def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     """Idle connections are closed first; a connection in use stays open."""
@@ -245,11 +244,12 @@ def test_idle_connections_are_closed_for_new_ones(server: Server) -> None:
     assert post_matrix(fresh)[0] == 200
     assert post_matrix(used)[0] == 200
     assert open_files(server) < MAX_CONNECTIONS + 15
-    for connection in (*idle, fresh, used):
+    for connection in idle:
         connection.close()
+    fresh.close()
+    used.close()
 
 
-@pytest.mark.slow
 def test_pipe_or_folder_as_model_file_is_refused_without_delay(model: Path) -> None:
     server = Server(model, "--poll", "0.05")
     before = rank_once(server)
@@ -271,7 +271,6 @@ def test_pipe_or_folder_as_model_file_is_refused_without_delay(model: Path) -> N
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs signals")
 def test_unread_answer_does_not_delay_shutdown(model: Path) -> None:
     server = Server(model, code="from firstpage.serving import process; process.GRACE = 1")

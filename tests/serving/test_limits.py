@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firstpage.core import DataError
+from firstpage.learning.rankers.model_files import read_model
 from firstpage.serving import served_model
 from firstpage.serving.limits import Limits
 from firstpage.serving.rank_request import RawRequest
@@ -17,7 +19,6 @@ from tests.serving.conftest import NPY, arrow, body, clients, dataset, npy, writ
 X = np.asarray(dataset()[0].X)
 
 
-@pytest.mark.slow
 def test_large_requests_are_processed_in_a_thread(tmp_path: Path) -> None:
     linear = served_model.load(write_model(tmp_path / "linear.json"))
     trees = served_model.load(write_model(tmp_path / "trees.json", "lightgbm"))
@@ -97,7 +98,7 @@ def test_too_large_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     path = write_model(tmp_path / "model.json")
     assert served_model.load(path).names
     monkeypatch.setattr(served_model, "MAX_FILE_BYTES", 100)
-    with pytest.raises(served_model.DataError, match="larger"):
+    with pytest.raises(DataError, match="larger"):
         served_model.load(path)
 
 
@@ -106,7 +107,7 @@ def test_file_replaced_while_it_is_read_is_refused(
 ) -> None:
     """Equal bytes before and after are not enough: another file was read in between."""
     path = write_model(tmp_path / "model.json")
-    real = served_model.read_model
+    real = read_model
 
     def swapped(model_path: Path) -> Any:
         path.rename(tmp_path / "aside")
@@ -116,5 +117,5 @@ def test_file_replaced_while_it_is_read_is_refused(
         return contents
 
     monkeypatch.setattr(served_model, "read_model", swapped)
-    with pytest.raises(served_model.DataError, match="changed while it was being read"):
+    with pytest.raises(DataError, match="changed while it was being read"):
         served_model.load(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def color_client(tmp_path: Path) -> Iterator:
     yield from clients(tmp_path / "model.json")
 
 
-def candidate(row: np.ndarray) -> dict[str, object]:
+def candidate(row: np.ndarray) -> dict[str, dict[str, Any]]:
     values = [None if np.isnan(v) else float(v) for v in row[:3]]
     color = None if np.isnan(row[3]) else COLORS[int(row[3])]
     return {"features": dict(zip((*NAMES[:3], "color"), [*values, color], strict=True))}
@@ -48,7 +49,7 @@ def candidate(row: np.ndarray) -> dict[str, object]:
 def test_null_is_missing_and_a_string_is_a_category(color_client, tmp_path: Path) -> None:
     X = np.asarray(colored()[0].X)
     expected = fp.load(tmp_path / "model.json").predict(colored()[0])
-    sent = {"candidates": [candidate(row) for row in X], "explain": 4}
+    sent: dict[str, Any] = {"candidates": [candidate(row) for row in X], "explain": 4}
     answer = color_client.post("/rank", json=sent).json()
     scores = np.empty(len(X))
     scores[answer["order"]] = answer["scores"]

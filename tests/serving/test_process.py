@@ -82,7 +82,6 @@ def post_matrix(
     return response.status, response.headers.get("x-model", ""), response.read()
 
 
-@pytest.mark.slow
 def test_reloads_under_load_drop_no_request(server: Server, model: Path) -> None:
     """Every answer is 200, and has the scores of the model whose digest it names."""
     answers: list[tuple[int, str, bytes]] = []
@@ -144,7 +143,6 @@ def accepts(port: int) -> bool:
     return True
 
 
-@pytest.mark.slow
 def test_sigterm_lets_a_request_finish(server: Server) -> None:
     content = npy(X)
     head = (
@@ -167,7 +165,6 @@ def test_sigterm_lets_a_request_finish(server: Server) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.slow
 def test_sighup_reloads_and_sigint_stops(server: Server, model: Path) -> None:
     write_model(model, "stumps")
     server.process.send_signal(signal.SIGHUP)
@@ -201,7 +198,6 @@ for words in (line.split() for line in sys.stdin):
 """
 
 
-@pytest.mark.slow
 def test_startup_errors_are_one_line(tmp_path: Path, model: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from firstpage.serving.app import Serving
 from firstpage.serving.limits import Limits
 from firstpage.serving.watched_model import WatchedModel
+from tests.narrow import instance
 from tests.serving.conftest import (
     ARROW,
     NAMES,
@@ -216,7 +218,6 @@ def test_compressed_and_dictionary_arrow_are_refused(client) -> None:
     assert (response.status_code, "must be adjacent" in response.json()["detail"]) == (422, True)
 
 
-@pytest.mark.slow
 def test_corrupt_arrow_never_fails_the_server(client) -> None:
     sent = arrow(id=["a", "b", "c"], **{name: np.arange(3.0) for name in NAMES})
     rng = np.random.default_rng(0)
@@ -228,7 +229,6 @@ def test_corrupt_arrow_never_fails_the_server(client) -> None:
         assert response.status_code in (200, 413, 422), response.text
 
 
-@pytest.mark.slow
 def test_corrupt_json_never_fails_the_server(client) -> None:
     """Replace bytes with characters that are special to parsers."""
     hostile = [b'"', b"\\", b"\\ud800", b"\xff", b"`", b" - at `$.candidates[0].id`", b"{", b"]", b"1e400", b"-", b"9" * 5000, b"null"]  # fmt: skip
@@ -265,11 +265,11 @@ def test_limit_errors_name_their_option(model: Path) -> None:
 
 def test_requests_beyond_the_limit_get_503_with_retry_after(model: Path) -> None:
     for client in clients(model, Limits(concurrent_requests=2)):
-        client.app.admission.answering = 2
+        instance(Serving, client.app).admission.answering = 2
         response = client.post("/rank", content=npy(ONES), headers=NPY)
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200  # never refused
-        client.app.admission.answering = 0
+        instance(Serving, client.app).admission.answering = 0
         assert client.post("/rank", content=npy(ONES), headers=NPY).status_code == 200
 
 
@@ -288,7 +288,7 @@ class SlowRequest:
         content, more = self.messages.pop(0)
         return {"type": "http.request", "body": content, "more_body": more}
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
 

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from schemathesis.core.result import Ok
 
 import firstpage as fp
 from firstpage.data.runs import Qrels
+from firstpage.serving.app import Serving
 from firstpage.serving.json_messages import SearchMessage
 from firstpage.serving.limits import Limits
 from firstpage.serving.searching import search
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel
 from tests.logs import captured_log
+from tests.narrow import instance
 from tests.serving.conftest import TestClient, overflowing, write_model
 from tests.serving.test_openapi_and_page import CHECKS, schemathesis
 from tests.serving.texts import QUERIES, SCRIPT, application, dataset, documents, text_clients
@@ -32,7 +35,6 @@ def client(shop: Shop) -> Any:
     yield from text_clients(*shop)
 
 
-@pytest.mark.slow
 def test_results_are_those_of_the_searcher(client: TestClient, shop: Shop) -> None:
     searcher = fp.Searcher(*shop)
     for _, text in QUERIES:
@@ -134,7 +136,7 @@ def test_pages_with_words_of_documents_check_the_host(client: TestClient) -> Non
 
 def test_the_limit_of_concurrent_requests(shop: Shop) -> None:
     for client in text_clients(*shop, limits=Limits(concurrent_requests=1)):
-        with client.app.admission.slot():
+        with instance(Serving, client.app).admission.slot():
             for path in ("/search?q=a", "/?q=a"):
                 assert client.get(path).status_code == 503
         assert client.get("/search?q=a").status_code == 200
@@ -195,7 +197,6 @@ def test_a_model_of_rows_is_refused_at_start(shop: Shop, tmp_path: Path) -> None
     assert "was not trained on features of texts" in str(watched.refused)
 
 
-@pytest.mark.slow
 def test_a_model_that_overflows_on_documents_of_the_index_is_refused(tmp_path: Path) -> None:
     """Its scores are finite for ordinary features, and the prices of this index are not."""
     shop = [{**each, "price": each["price"] * 1e36} for each in documents()]
@@ -225,7 +226,7 @@ def test_another_index_is_refused(own_shop: Shop, tmp_path: Path) -> None:
 def test_a_changed_index_is_opened_again_and_drift_is_reported(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):
-        watched = client.app.watched
+        watched = instance(Serving, client.app).watched
         assert not watched.changed()
         more = [{"id": f"n{i}", "title": "purple umbrella", "text": "new"} for i in range(400)]
         with warnings.catch_warnings():
@@ -260,12 +261,11 @@ def test_a_damaged_index_is_refused_and_the_old_one_stays(own_shop: Shop) -> Non
     index, model = own_shop
     for client in text_clients(index, model):
         (index / "index.json").write_text("{}")
-        assert client.app.watched.changed()
-        assert not client.app.watched.reload().accepted
+        assert instance(Serving, client.app).watched.changed()
+        assert not instance(Serving, client.app).watched.reload().accepted
         assert client.get("/search?q=red").status_code == 200
 
 
-@pytest.mark.slow
 def test_an_index_is_replaced_while_it_is_served(own_shop: Shop) -> None:
     """Another index is refused and the old one answers, documents included, though it is gone."""
     index, model = own_shop
@@ -273,11 +273,13 @@ def test_an_index_is_replaced_while_it_is_served(own_shop: Shop) -> None:
         before = client.get("/search?q=red+shoes&depth=20").json()
         fp.Index.from_documents(documents(), index, language="german", overwrite=True)
         assert client.get("/search?q=red+shoes&depth=20").json() == before
-        assert not client.app.watched.reload().accepted
+        assert not instance(Serving, client.app).watched.reload().accepted
         assert client.get("/search?q=red+shoes&depth=20").json() == before
         assert "analyzers other than" in client.get("/health").json()["refused"]
         fp.Index.from_documents(documents(), index, latent=8, overwrite=True)
-        assert client.app.watched.reload().accepted, client.app.watched.refused
+        assert instance(Serving, client.app).watched.reload().accepted, instance(
+            Serving, client.app
+        ).watched.refused
         assert client.get("/search?q=red+shoes&depth=20").json() == before
 
 
@@ -315,7 +317,6 @@ def test_hostile_texts_in_answers_are_data(client: TestClient) -> None:
         assert "\u202e" not in result["title"]["text"] + result["snippet"]["text"]
 
 
-@pytest.mark.slow
 def test_threads_do_not_disturb_each_other(shop: Shop) -> None:
     app = application(*shop)
     model = app.model()
@@ -365,7 +366,6 @@ def test_head_requests(client: TestClient) -> None:
         assert (response.status_code, response.content) == (200, b"")
 
 
-@pytest.mark.slow
 def test_a_new_model_takes_over(own_shop: Shop) -> None:
     index, model = own_shop
     for client in text_clients(index, model):
@@ -377,7 +377,6 @@ def test_a_new_model_takes_over(own_shop: Shop) -> None:
         assert first != second
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_answer_conforms_to_the_document(shop: Shop) -> None:
     app = application(*shop)
@@ -385,7 +384,7 @@ def test_every_answer_conforms_to_the_document(shop: Shop) -> None:
     schema.validate()
     statuses: set[tuple[str, int]] = set()
     for result in schema.get_all_operations():
-        operation = result.ok()
+        operation: Any = instance(Ok, result).ok()
         if operation.path not in ("/search", "/", "/about", "/health"):
             continue
 

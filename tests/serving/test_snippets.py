@@ -66,7 +66,6 @@ def test_words_with_marks_and_invisible_characters(
         assert marked(query, text, field) == expected
 
 
-@pytest.mark.slow
 @given(st.text("a1é日தமிழ்हिन्दीهِنْ\u0301\u00ad\u200c\u200d\u2060_ .", max_size=40))
 def test_words_have_the_tokens_of_their_text(text: str) -> None:
     """So that every word that matches the query can be marked."""
@@ -110,7 +109,6 @@ def test_values_that_are_no_texts() -> None:
     assert displayed(1234567.0, 10).text == "1234567"
 
 
-@pytest.mark.slow
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_marks_are_within_the_text_and_nothing_dangerous_is_shown(text: str, query: str) -> None:
     passage = Highlighter(query, ENGLISH).snippet({"text": text})

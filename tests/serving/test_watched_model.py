@@ -19,6 +19,7 @@ from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
+from tests.narrow import present
 from tests.serving.conftest import (
     NAMES,
     NPY,
@@ -147,8 +148,8 @@ def test_a_model_is_at_fault_if_features_are_ordinary(model: Path, serving_log: 
     watched = WatchedModel(model)
     watched.reload()
     scoring = LinearScoring(np.full(4, 1e308))
-    broken = replace(watched.model.model, scoring=scoring)
-    watched.model = ServedModel(broken, watched.model.digest)
+    broken = replace(present(watched.model).model, scoring=scoring)
+    watched.model = ServedModel(broken, present(watched.model).digest)
     with TestClient(Serving(watched, poll=None)) as client:
         for _ in range(2):
             response = client.post("/rank", json=body(np.ones((2, 4))))
@@ -256,7 +257,7 @@ def test_other_features_are_accepted_if_allowed(model: Path, serving_log: String
     linear_model(model, [*NAMES, "price"])
     assert watched.reload().features["added"] == ["price"]
     assert (watched.reloads, watched.refused) == (1, None)
-    assert watched.model.names[-1] == "price"
+    assert present(watched.model).names[-1] == "price"
     assert "the features changed: 5 instead of 4; added: 'price'" in serving_log.getvalue()
 
 
@@ -279,10 +280,10 @@ def test_watcher_loads_a_new_file_once(model: Path) -> None:
     assert watched.model is first
     write_model(model, "stumps")
     asyncio.run(until(lambda: watched.model is not first))
-    assert (watched.reloads, watched.model.model.ranker) == (1, "RankBoost")
+    assert (watched.reloads, present(watched.model).model.ranker) == (1, "RankBoost")
     model.write_bytes(b"half")
     asyncio.run(until(lambda: watched.refused))
-    assert (watched.refusals, watched.model.model.ranker) == (1, "RankBoost")
+    assert (watched.refusals, present(watched.model).model.ranker) == (1, "RankBoost")
 
 
 def test_metrics_are_parsed_by_prometheus(client) -> None:

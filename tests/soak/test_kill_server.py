@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.labeling.app import postgres
+from tests.labeling.app.load import Tally, prepare, verify_store
 from tests.soak import kill_server
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     location = str(tmp_path / "project")
@@ -24,6 +24,6 @@ def test_no_judgment_is_lost(kind: str, request: pytest.FixtureRequest, tmp_path
 def test_a_lost_judgment_would_be_noticed(tmp_path: Path) -> None:
     """The check itself is tested: it reports an acknowledged answer that is not in the log."""
     location = str(tmp_path / "project")
-    kill_server.prepare(location, 1, queries=1, documents=3)
-    tally = kill_server.Tally(acknowledged=[(1, 0, "gone")])
-    assert kill_server.verify_store(location, tally)["problems"]
+    prepare(location, 1, queries=1, documents=3)
+    tally = Tally(acknowledged=[(1, 0, "gone")])
+    assert verify_store(location, tally)["problems"]

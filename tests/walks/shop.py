@@ -9,6 +9,7 @@ import csv
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 GOODS = {  # what is sold: the word people type, and other words of the description
     "shoe": ("footwear", "sole laces walking running"), "coat": ("jacket", "warm rain winter hood"),
@@ -73,7 +74,7 @@ def products() -> list[dict[str, object]]:
     return rows
 
 
-def queries() -> list[dict[str, str]]:
+def queries() -> list[dict[str, Any]]:
     """Return queries with a kind, a color and a material."""
     random.seed(1)
     combined = [(g, c, m) for g in GOODS for c in COLORS for m in MATERIALS]
@@ -123,7 +124,7 @@ def write_search_log(folder: Path) -> None:
     judged = []
     with (folder / "log.jsonl").open("w") as file:
         for query in queries():
-            hits = []
+            hits: list[dict[str, Any]] = []
             for row in random.sample(documents, 25):
                 level = grade(query["wanted"], str(row["properties"]))
                 values = {

@@ -263,7 +263,6 @@ def test_every_file_has_a_reader() -> None:
                 ), f"{name}: nothing tests `{text}`"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
 def test_commands_of_the_table_read_it(name: str, written: Path) -> None:
     assert name in rows()

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
+from tests.narrow import instance, present
 from tests.walks.conftest import Command
 from tests.walks.shop import QUERIES, write_search_log
 
 pytest.importorskip("tantivy")
 pytest.importorskip("starlette")
-
-pytestmark = pytest.mark.slow
 
 
 def test_texts_only(firstpage: Command, folder: Path) -> None:
@@ -123,8 +122,8 @@ def test_a_search_log_with_judgments_of_quepid(firstpage: Command, folder: Path)
     write_search_log(folder)
     firstpage("import quepid quepid.csv -o quepid.qrels")
     firstpage("import feature-log log.jsonl --qrels quepid.qrels --run before.run -o data.parquet")
-    data = fp.read("data.parquet")
-    assert set(data.feature_names) == {"title bm25", "clicks", "text bm25"}
+    data = instance(fp.Dataset, fp.read("data.parquet"))
+    assert set(present(data.feature_names)) == {"title bm25", "clicks", "text bm25"}
     assert "leather" in " ".join(map(str, data.queries))
     firstpage("train RankSVM data.parquet -o model.json")
     assert "title bm25" in firstpage("explain model.json")
@@ -156,7 +155,10 @@ def test_a_letor_file_labeled_anew(firstpage: Command, folder: Path) -> None:
     told = firstpage("train ListMLE data.txt --qrels truth.jsonl -o model.json")
     assert "confidence" in told
     firstpage("label export labels --content data -o judged.txt")
-    assert fp.read("judged.txt").feature_names == fp.read("data.txt").feature_names
+    assert (
+        instance(fp.Dataset, fp.read("judged.txt")).feature_names
+        == instance(fp.Dataset, fp.read("data.txt")).feature_names
+    )
     verdict = firstpage("crossval judged.txt ListMLE RankSVM --folds 3 -t NDCG@3")
     assert "ListMLE" in verdict
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.soak.wrong_files import OUTPUTS
 from tests.walks.test_formats import READ, call, commands, written
 
@@ -36,7 +34,6 @@ def cases(folder: Path) -> Iterator[tuple[str, list[str]]]:
                     yield from ((name, [*words[:i], wrong, *words[i + 1 :]]) for wrong in WRONG)
 
 
-@pytest.mark.slow
 def test_messages_name_options_that_the_command_has(written: Path) -> None:
     Path("binary").write_bytes(b"\0\1\2\xff" * 50)
     known = {

@@ -139,7 +139,7 @@ class Function:
     ('b',)
     """
 
-    call: Callable[[str, DocumentText, DocumentText | None], int | str]
+    call: Callable[[str, DocumentText, Any], int | str]
     grades: int = len(GRADES)
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:

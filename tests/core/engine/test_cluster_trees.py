@@ -18,8 +18,11 @@ from firstpage.core.engine.engine import EngineError
 from firstpage.core.errors import DataError
 from firstpage.data.ids import Ids
 from firstpage.learning.rankers.fit.estimator import clone
+from firstpage.learning.rankers.fit.progress import Step
+from firstpage.learning.scorers.tree_scoring import TreesScoring
 from firstpage.learning.scorers.trees import Trees
 from tests.core.engine.dask_processes import DaskProcesses
+from tests.narrow import dense, instance, present
 from tests.patience import PATIENCE
 
 pytest.importorskip("distributed")
@@ -79,7 +82,7 @@ def test_workers_choose_the_thresholds_of_one_machine(cluster, sparse, options, 
     from scipy.sparse import csr_array
 
     cluster.require_workers(2)
-    X = np.where(TRAIN.X > 0, TRAIN.X, 0)
+    X = np.where(dense(TRAIN.X) > 0, dense(TRAIN.X), 0)
     data = replace(TRAIN, X=csr_array(X) if sparse else X)
     ranker = fp.Regression(scorer=f"trees(count=3, leaves=7, options={options})")
     remote = clone(ranker).fit(
@@ -93,13 +96,13 @@ def test_validation_chooses_the_number_of_trees(cluster, tree_shards) -> None:
     cluster.require_workers(2)
     valid = TRAIN[:30]
     noisy = replace(valid, y=np.random.default_rng(0).permutation(valid.y))
-    steps = []
+    steps: list[Step] = []
     remote = fp.ranker(RANKERS["listwise"], measure="NDCG@5").fit(
         tree_shards, engine=cluster.engine, valid=noisy, progress=steps.append
     )
-    values = [step.measure for step in steps]
+    values = [present(step.measure) for step in steps]
     assert remote.best_iteration_ == 1 + int(np.argmax(values))
-    assert remote.model_.text.count("\nTree=") == remote.best_iteration_
+    assert instance(TreesScoring, remote.model_).text.count("\nTree=") == remote.best_iteration_
     assert remote.score(noisy) == pytest.approx(max(values))
 
 
@@ -119,7 +122,7 @@ def test_library_parameters_and_a_shard_without_documents(cluster, tmp_path: Pat
     assert [shard.rows for shard in tree_shards.shards] == [TRAIN.n_docs, 0]
     trees = Trees(count=5, options={"verbosity": -1, "max_depth": 1, "deterministic": False})
     remote = fp.ListMLE(scorer=trees).fit(tree_shards, engine=cluster.engine)
-    assert remote.model_.text.count("num_leaves=2\n") == 5
+    assert instance(TreesScoring, remote.model_).text.count("num_leaves=2\n") == 5
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def during_growth(cluster: DaskProcesses, action: Callable[[], object]) -> Threa
 
 def test_an_interrupted_fit_stops_on_the_workers(cluster, tree_shards, capfd) -> None:
     cluster.require_workers(2)
-    main = threading.main_thread().ident
+    main = present(threading.main_thread().ident)
     interrupter = during_growth(cluster, lambda: signal.pthread_kill(main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         fp.ranker(ENDLESS).fit(tree_shards, engine=cluster.engine)

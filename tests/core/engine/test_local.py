@@ -21,6 +21,7 @@ from firstpage.core.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.data.concat import concat_datasets
 from firstpage.data.ids import Ids
 from firstpage.evaluation.measures.registry import MEASURES
+from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.training_data import InMemory
 from firstpage.learning.rankers.sharded.data import ShardedData
 from firstpage.learning.rankers.sharded.shard import SMALL, Scratch
@@ -30,6 +31,7 @@ from firstpage.learning.scorers.linear import Linear
 from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.lbfgs import LBFGS
 from tests.core.engine.conftest import DATA
+from tests.narrow import dense, present
 
 EXACT = DATA[:40].with_features(DATA[:40].X.astype(np.float64))
 _OTHER = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=4).dataset()
@@ -93,7 +95,6 @@ FAMILY = [
 CACHES = dict.fromkeys(("FocusedSVM(k=5)", "TopMargin", "TopSlack", "TopMargin(reference=fixed)"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: str) -> None:
     with warnings.catch_warnings():
@@ -114,7 +115,6 @@ def test_models_of_shards_are_those_of_data_in_memory(exact: fp.Shards, name: st
     assert sharded.training_["data"]["shards"] == len(exact)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -140,14 +140,13 @@ def test_boosting_chooses_the_weak_rankers_of_data_in_memory(exact: fp.Shards, n
 def test_thresholds_are_those_of_data_in_memory(exact, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.learning.solvers.boosting.weak_rankers.MAX_SAMPLED_DOCS", 100)
     in_memory, sharded = (fp.RankBoost(rounds=5).fit(data) for data in (EXACT, exact))
-    assert np.array_equal(sharded.params_[:, :2], in_memory.params_[:, :2])
+    assert np.array_equal(present(sharded.params_)[:, :2], present(in_memory.params_)[:, :2])
 
 
-@pytest.mark.slow
 def test_sparse_features_of_many_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((DATA.n_docs, 2100))
-    X[:, :7], X[:, 7:] = DATA.X, 0
+    X[:, :7], X[:, 7:] = dense(DATA.X), 0
     X[np.arange(DATA.n_docs), rng.integers(7, 2100, DATA.n_docs)] = 1
     data = DATA.with_features(csr_array(X))
     shards = fp.write_shards(data, tmp_path / "s", rows=300)
@@ -168,7 +167,6 @@ def test_real_data_in_shards_gives_the_same_model(real_data: Path, tmp_path: Pat
         assert sharded.score(fold.test) == pytest.approx(in_memory.score(fold.test), abs=2e-3)
 
 
-@pytest.mark.slow
 def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
     y = EXACT.y.copy()
     y[: int(EXACT.offsets[20])] = 1.0  # half of the queries are uninformative
@@ -182,7 +180,6 @@ def test_uninformative_queries_have_no_weight(tmp_path: Path) -> None:
         fp.RankNet().fit(no_preferences)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "minmax", "global standard"])
 def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> None:
     ranker = fp.ListNet(normalize=normalize)
@@ -195,18 +192,16 @@ def test_validation_queries_in_the_shards_cause_a_warning(shards, normalize) -> 
             ranker.fit(shards, valid=valid)
 
 
-@pytest.mark.slow
 def test_validation_and_warm_start_over_shards(shards: fp.Shards) -> None:
     valid = UNSEEN[:20]
-    steps = []
+    steps: list[Step] = []
     ranker = fp.RankNet(solver="gd(max_iter=30)").fit(shards, valid=valid, progress=steps.append)
     assert len(steps) == 30
-    assert ranker.best_score_ == max(step.measure for step in steps)
+    assert ranker.best_score_ == max(present(step.measure) for step in steps)
     ranker.set_params(warm_start=True, solver="auto").fit(shards)
     assert ranker.converged_
 
 
-@pytest.mark.slow
 def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
     model = fp.ListNet(normalize="minmax").fit(DATA)
     in_memory = fp.evaluate(model.predict(DATA), DATA, measures=["NDCG@5", "AP", "RR"], ci=True)
@@ -245,7 +240,7 @@ def test_all_measures_of_shards_are_those_in_memory(
 ) -> None:
     """Also on the scale of all grades, and with random orders of ties."""
     data = grades[0]
-    scores = np.round(2 * data.X[:, 0])
+    scores = np.round(dense(2 * data.X[:, 0]))
     of_grades = ["RBP(gain=exp)", "RBP(gain=linear)", "ERR(max=query)", "BPM(min=4)", "BPM(min=3)"]
     measured = [text for text in MEASURED if k or text not in ("kNDCG", "kERR")] + of_grades
     in_memory, sharded = (fp.evaluate(scores, d, measures=measured, k=k) for d in grades)
@@ -276,11 +271,10 @@ def test_trees_over_shards_read_the_scale_of_all_grades(
 ) -> None:
     ranker = fp.ranker("LambdaRank(measure=ERR@5, scorer=trees)")
     data = ShardedData.from_shards(grades[1], LocalEngine(1), None, ranker._truth, True)
-    growth = data.loss_growth(Trees(), ranker._tree_loss(), GrowthOptions(None, 0, 1))
+    growth: Any = data.loss_growth(Trees(), ranker._tree_loss(), GrowthOptions(None, 0, 1))
     assert growth.objective.loss.measure == "ERR(max=4)@5"
 
 
-@pytest.mark.slow
 def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
     offsets = np.concatenate([[0, 0], EXACT.offsets[1:41], EXACT.offsets[40:], [EXACT.n_docs] * 3])
     names = [f"q{i}" for i in range(len(offsets) - 1)]
@@ -301,7 +295,6 @@ def test_queries_without_documents_are_ignored(tmp_path: Path) -> None:
         sharded.rank(shards)
 
 
-@pytest.mark.slow
 def test_operations_that_shards_do_not_support_are_refused(
     shards: fp.Shards, tmp_path: Path
 ) -> None:
@@ -337,9 +330,9 @@ def test_operations_that_shards_do_not_support_are_refused(
         (lambda shards, path: fp.describe(shards), "describe takes a Dataset, .* got Shards"),
         (lambda shards, path: fp.split_folds(shards, 3), "split_folds takes a Dataset; got Shards"),
         (lambda shards, path: shards[0:2], "takes the number of one shard; got slice"),
-        (lambda shards, path: fp.write_shards(5, path), "data must be a Dataset, .* got int"),
-        (lambda shards, path: fp.write_shards(DATA, path, rows="7"), "an integer .* got '7'"),
-        (lambda shards, path: fp.write_shards(DATA, path, rows=7.5), "an integer .* got 7.5"),
+        (lambda shards, path: fp.write_shards(5, path), "data must be a Dataset, .* got int"),  # type: ignore[arg-type]
+        (lambda shards, path: fp.write_shards(DATA, path, rows="7"), "an integer .* got '7'"),  # type: ignore[arg-type]
+        (lambda shards, path: fp.write_shards(DATA, path, rows=7.5), "an integer .* got 7.5"),  # type: ignore[arg-type]
         (lambda shards, path: fp.ListNet().fit("folder"), "X is a path, 'folder'; read a file"),
         (lambda shards, path: fp.read(shards.folder), "is a folder; .* read by fp.read_shards"),
     ],
@@ -432,7 +425,7 @@ def test_features_of_files_count_as_memory_in_use(tmp_path: Path, monkeypatch, n
     for number in range(2):
         fp.write(DATA[number * 20 : number * 20 + 20], tmp_path / f"{number}.parquet")
     shards = fp.read_shards(tmp_path)
-    features = [shard.X.nbytes for shard in shards]
+    features = [dense(shard.X).nbytes for shard in shards]
     caches: dict[int, ShardCache] = {}
     offer = ShardCache.offer
 
@@ -454,7 +447,6 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("normalize", [None, "minmax"])
 def test_memory_is_less_than_the_features(tmp_path: Path, normalize: str | None) -> None:
@@ -473,8 +465,10 @@ def test_memory_is_less_than_the_features(tmp_path: Path, normalize: str | None)
 
     shards = fp.write_shards(blocks(), tmp_path / "s", rows=rows)
     before, during = resident(), []
+
+    def record(_: Step) -> None:
+        during.append(resident())
+
     ranker = fp.ListNet(normalize=normalize, solver="gd(max_iter=2)")
-    ranker.fit(
-        shards, engine=LocalEngine(1), progress=lambda step: during.append(resident()) and None
-    )
+    ranker.fit(shards, engine=LocalEngine(1), progress=record)
     assert max(during) - before < 48 << 20  # half of the 96 MB of features

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ class SlowShard:
 def test_an_interrupted_job_leaves_no_open_shards() -> None:
     """As after Ctrl-C, the last calls arrive when the job is dropped."""
     results: list[object] = []
-    shard_calls = [(n, SlowShard(n), (SlowShard.work, ())) for n in range(3)]
+    shard_calls: list[Any] = [(n, SlowShard(n), (SlowShard.work, ())) for n in range(3)]
     thread = Thread(target=lambda: results.extend(dask_worker.call("off", 100, shard_calls)))
     thread.start()
     assert started.wait(10)

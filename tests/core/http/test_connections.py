@@ -35,7 +35,7 @@ class StubTransport(asyncio.Transport):
     def close(self) -> None:
         self.ended = True
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
 
 
@@ -53,7 +53,8 @@ def factory() -> Any:
 
     def open_at(now: float) -> Any:
         clock.now = now
-        connection: Any = config.http_protocol_class(config, state, {}, _loop=loop)
+        protocol: Any = config.http_protocol_class
+        connection = protocol(config, state, {}, _loop=loop)
         connection.connection_made(StubTransport())
         return connection
 

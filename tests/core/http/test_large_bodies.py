@@ -39,7 +39,6 @@ def pieces() -> Iterator[bytes]:
         yield BODY[first : first + (1 << 16)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("chunked", [False, True])
 def test_urllib_reads_413(kind: ServerKind, port: int, chunked: bool) -> None:
     headers = {"Content-Type": "application/json"}
@@ -51,7 +50,6 @@ def test_urllib_reads_413(kind: ServerKind, port: int, chunked: bool) -> None:
     error.value.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("connection", CONNECTION)
 def test_http_client_reads_413(kind: ServerKind, port: int, connection: str) -> None:
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -63,7 +61,6 @@ def test_http_client_reads_413(kind: ServerKind, port: int, connection: str) -> 
     client.close()
 
 
-@pytest.mark.slow
 def test_a_body_to_a_wrong_address_is_answered(kind: ServerKind, port: int) -> None:
     path, status = kind.refuses
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", BODY)
@@ -79,7 +76,6 @@ def head(path: str, length: int) -> bytes:
     ).encode()
 
 
-@pytest.mark.slow
 def test_what_is_read_after_the_answer_is_bounded(
     kind: ServerKind, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +91,6 @@ def test_what_is_read_after_the_answer_is_bounded(
         assert sent < 1 << 30
 
 
-@pytest.mark.slow
 def test_a_client_that_sends_nothing_after_the_answer_is_disconnected(
     kind: ServerKind, tmp_path: Path
 ) -> None:
@@ -112,7 +107,6 @@ def test_a_client_that_sends_nothing_after_the_answer_is_disconnected(
         wait_for(lambda: not server.server_state.connections)
 
 
-@pytest.mark.slow
 def test_the_server_stops_without_waiting_for_bodies_that_were_answered(
     kind: ServerKind, tmp_path: Path
 ) -> None:

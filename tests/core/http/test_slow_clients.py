@@ -152,7 +152,6 @@ class SlowClient:
         return int(self.answer.split()[1]) if self.answer else None
 
 
-@pytest.mark.slow
 def test_slow_clients_are_disconnected_while_others_are_answered(
     kind: ServerKind, tmp_path: Path
 ) -> None:
@@ -197,7 +196,6 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
-@pytest.mark.slow
 def test_steady_upload_may_take_longer(tmp_path: Path) -> None:
     """The time limit of an upload grows with its size."""
     limits = ConnectionLimits(head=SECONDS)
@@ -211,7 +209,6 @@ def test_steady_upload_may_take_longer(tmp_path: Path) -> None:
             assert connection.recv(12) == b"HTTP/1.1 401"
 
 
-@pytest.mark.slow
 def test_number_of_connections_is_limited(kind: ServerKind, tmp_path: Path) -> None:
     max_connections = 5
     limits = ConnectionLimits(connections=max_connections, head=PATIENCE)
@@ -243,7 +240,6 @@ def test_number_of_connections_is_limited(kind: ServerKind, tmp_path: Path) -> N
         assert health(port) == 200
 
 
-@pytest.mark.slow
 def test_labeling_application_has_the_same_limits(tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "firstpage", "label", "serve", str(tmp_path / "project"),

@@ -75,7 +75,6 @@ def test_powers_of_two_and_ten_and_their_neighbors() -> None:
     assert texts(values) == [reference(v) for v in values.tolist()]
 
 
-@pytest.mark.slow
 def test_random_bits() -> None:
     words = np.random.default_rng(0).integers(0, 2**64, 100_000, np.uint64)
     values = words.view(np.float64)
@@ -91,7 +90,6 @@ def test_random_bits() -> None:
             assert text == np.format_float_positional(value, trim="-")
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(), min_size=1, max_size=50))
 def test_any_float(values: list[float]) -> None:
     assert texts(np.array(values)) == [reference(v) for v in values]

@@ -80,7 +80,6 @@ def test_equal_ranges_compares_all_bytes_and_no_others(size: int) -> None:
             b[after + at] ^= np.uint8(1 << at % 8)
 
 
-@pytest.mark.slow
 @given(st.lists(st.text(max_size=9), max_size=9))
 def test_identifiers_are_hashed_and_copied_as_bytes(names: list[str]) -> None:
     ids = Ids.from_values(names)
@@ -97,7 +96,6 @@ lists = st.dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(lists, lists)
 def test_join_matches_a_join_by_dictionary(left, right) -> None:
     run, qrels = fp.Run.from_dict(left), fp.Qrels.from_dict(right)
@@ -106,7 +104,6 @@ def test_join_matches_a_join_by_dictionary(left, right) -> None:
     assert [None if row < 0 else qrels.values[row] for row in rows.tolist()] == expected
 
 
-@pytest.mark.slow
 def test_a_large_join_matches_a_join_by_dictionary() -> None:
     """So many identifiers are joined by compiled code; lengths are below and above a word."""
     rng = np.random.default_rng(0)
@@ -124,9 +121,7 @@ def test_a_large_join_matches_a_join_by_dictionary() -> None:
 def test_duplicate_documents_raise_an_error_on_both_sides(side_name: str) -> None:
     unique, duplicated = (["q", "q"], ["a", "b"]), (["p", "q", "q"], ["a", "b", "b"])
     sides = (duplicated, unique) if side_name == "run" else (unique, duplicated)
-    run, qrels = (
-        kind.from_arrays(*side, np.ones(len(side[0])))
-        for kind, side in zip((fp.Run, fp.Qrels), sides, strict=True)
-    )
+    run = fp.Run.from_arrays(*sides[0], np.ones(len(sides[0][0])))
+    qrels = fp.Qrels.from_arrays(*sides[1], np.ones(len(sides[1][0])))
     with pytest.raises(DataError, match=f"the {side_name}: document 'b' occurs twice in query 'q'"):
         join_documents(run, qrels, match_queries(run.queries, qrels.queries))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -23,7 +25,9 @@ def test_dense_scores_and_vjp_match_numpy(shape: tuple[int, int], dtype: type) -
     """The shapes include numbers of rows that are not multiples of four, and several chunks."""
     X = features(*shape, dtype)
     w, g = RNG.normal(size=shape[1]), RNG.normal(size=shape[0])
-    tolerance = {"rel": 1e-4, "abs": 1e-5} if dtype is np.float32 else {"rel": 1e-12, "abs": 1e-12}
+    tolerance: dict[str, Any] = (
+        {"rel": 1e-4, "abs": 1e-5} if dtype is np.float32 else {"rel": 1e-12, "abs": 1e-12}
+    )
     scores, exact, vjp = np.empty(shape[0]), np.empty(shape[0]), np.empty(shape[1])
     scoring.dense_scores(X, w.astype(dtype), scores)
     scoring.float64_scores(X, w, exact)

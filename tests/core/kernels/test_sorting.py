@@ -23,7 +23,6 @@ def flat(lists):
     return np.array([x for g in lists for x in g], float), offsets
 
 
-@pytest.mark.slow
 @given(groups)
 def test_rank_sorts_every_group_in_descending_order_and_is_stable(lists) -> None:
     values, offsets = flat(lists)
@@ -60,7 +59,6 @@ def scores_of_kind(kind: str, size: int, rng: np.random.Generator) -> np.ndarray
     return kinds[kind]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     ["normal", "grades", "equal", "long tails", "two clusters", "outlier", "infinite", "skewed",
@@ -112,7 +110,6 @@ def test_signed_zeros_tie_and_infinities_rank() -> None:
     assert labels_by_score(values, values, np.array([0, 6]))[2] == 2
 
 
-@pytest.mark.slow
 @given(groups, st.randoms(use_true_random=False))
 def test_ties_are_detected_and_reordered_by_key(lists, random) -> None:
     values, offsets = flat(lists)
@@ -135,7 +132,6 @@ def test_ties_are_detected_and_reordered_by_key(lists, random) -> None:
     assert longest == longest_seen
 
 
-@pytest.mark.slow
 @given(groups, st.integers(1, 20))
 def test_top_labels_are_the_greatest_in_descending_order(lists, depth: int) -> None:
     values, offsets = flat(lists)

@@ -49,7 +49,6 @@ class Collection:
         return distinct, df, cf
 
 
-@pytest.mark.slow
 @given(documents, st.data())
 def test_collection_statistics(docs: list[tuple[list[int], ...]], data: st.DataObject) -> None:
     collection = Collection(docs)
@@ -86,7 +85,6 @@ def slots_of(query: list[int]) -> tuple[list[int], np.ndarray]:
     return terms, slots
 
 
-@pytest.mark.slow
 @given(documents, queries)
 def test_count_matches(docs: list[tuple[list[int], ...]], query: list[int]) -> None:
     collection = Collection(docs)
@@ -104,7 +102,6 @@ def places_of(sequence: np.ndarray, n_terms: int) -> tuple[np.ndarray, np.ndarra
     return np.cumsum(lengths), np.concatenate([np.empty(0, np.int64), *places])
 
 
-@pytest.mark.slow
 @given(documents, queries, st.integers(2, 5))
 def test_match_positions(docs: list[tuple[list[int], ...]], query: list[int], window: int) -> None:
     collection = Collection(docs)
@@ -176,7 +173,6 @@ def csr(collection: Collection, idf: np.ndarray) -> tuple[np.ndarray, np.ndarray
 idfs = st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.5]), min_size=N_TERMS, max_size=N_TERMS)
 
 
-@pytest.mark.slow
 @given(documents, idfs)
 def test_tfidf_rows(docs: list[tuple[list[int], ...]], weights: list[float]) -> None:
     idf = np.array(weights)
@@ -187,7 +183,6 @@ def test_tfidf_rows(docs: list[tuple[list[int], ...]], weights: list[float]) -> 
         assert vector == pytest.approx(tfidf(document, idf), rel=1e-12)
 
 
-@pytest.mark.slow
 @given(documents, idfs, st.data())
 def test_centroid_cosines(
     docs: list[tuple[list[int], ...]], weights: list[float], data: st.DataObject

@@ -15,6 +15,7 @@ import pytest
 import firstpage as fp
 from firstpage.core.errors import DataError
 from firstpage.data.ids import is_identifier
+from tests.narrow import dense, instance, present
 
 MADE = fp.Synthetic(queries=6, docs="uniform(1, 9)", features=4, grades=3).dataset()
 
@@ -24,7 +25,7 @@ def test_every_format_round_trips(tmp_path: Path, name: str) -> None:
     fp.write(MADE, tmp_path / name)
     back = fp.read(tmp_path / name)
     assert isinstance(back, fp.Dataset)
-    assert np.array_equal(back.X, MADE.X)
+    assert np.array_equal(dense(back.X), dense(MADE.X))
     assert np.array_equal(back.y, MADE.y)
     assert np.array_equal(back.offsets, MADE.offsets)
     assert back.queries == MADE.queries
@@ -35,9 +36,9 @@ def test_sparse_npz_round_trips(tmp_path: Path) -> None:
     from scipy.sparse import csr_array
 
     fp.write(MADE.with_features(csr_array(MADE.X)), tmp_path / "x.npz")
-    back = fp.read(tmp_path / "x.npz")
+    back = instance(fp.Dataset, fp.read(tmp_path / "x.npz"))
     assert back.is_sparse
-    assert np.array_equal(back.dense().X, MADE.X)
+    assert np.array_equal(dense(back.dense().X), dense(MADE.X))
 
 
 def test_column_names_can_be_set(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_column_names_can_be_set(tmp_path: Path) -> None:
         {"bm25": [1.5, None], "Relevance": [1, 0], "query": ["b", "b"], "pr": [3, 4]}
     )
     frame.write_parquet(tmp_path / "t.parquet")
-    data = fp.read(tmp_path / "t.parquet")
+    data = instance(fp.Dataset, fp.read(tmp_path / "t.parquet"))
     assert data.feature_names == ("bm25", "pr")
     assert np.isnan(data.X[1, 0])
     assert data.y.tolist() == [1, 0]
@@ -94,11 +95,11 @@ def test_tables_are_read_from_pipes_and_compressed_files(tmp_path: Path) -> None
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(text), daemon=True)
     writer.start()
-    assert fp.read(pipe, "csv").X.tolist() == [[0.5], [0.25]]
+    assert dense(instance(fp.Dataset, fp.read(pipe, "csv")).X).tolist() == [[0.5], [0.25]]
     writer.join(10)
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(text))
-    assert fp.read(packed).X.tolist() == [[0.5], [0.25]]
+    assert dense(instance(fp.Dataset, fp.read(packed)).X).tolist() == [[0.5], [0.25]]
 
 
 def test_empty_last_columns_of_sparse_data_round_trip(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_empty_last_columns_of_sparse_data_round_trip(tmp_path: Path) -> None:
 
     X = csr_array(np.array([[1.0, 0, 0], [0, 2, 0]], np.float32))
     fp.write_letor(fp.Dataset.from_arrays(X, [1, 0], [1, 2]), tmp_path / "x.txt")
-    assert fp.read_letor(tmp_path / "x.txt").X.tolist() == [[1, 0, 0], [0, 2, 0]]
+    assert dense(fp.read_letor(tmp_path / "x.txt").X).tolist() == [[1, 0, 0], [0, 2, 0]]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -120,7 +121,9 @@ def test_csv_matches_a_plain_loop(tmp_path: Path, separator: str) -> None:
     assert isinstance(data, fp.Dataset)
     features = [name for name in rows[0] if name not in ("label", "qid", "docid")]
     assert list(data.feature_names or ()) == features
-    assert data.X.tolist() == [[float(np.float32(row[name])) for name in features] for row in rows]
+    assert dense(data.X).tolist() == [
+        [float(np.float32(row[name])) for name in features] for row in rows
+    ]
     assert data.y.tolist() == [float(row["label"]) for row in rows]
     assert data.qid.tolist() == [int(row["qid"]) for row in rows]
     assert list(data.docids or ()) == [row["docid"] for row in rows]
@@ -174,13 +177,16 @@ def test_ids_are_the_same_text_in_every_file(tmp_path: Path, name: str) -> None:
         compress = gzip.compress if name.endswith(".gz") else lzma.compress
         (tmp_path / name).write_bytes(compress(file.read_bytes()))
     back = fp.read(tmp_path / name)
-    assert (list(back.queries), list(back.docids)) == (list(data.queries), list(data.docids))
+    assert (list(back.queries), list(present(back.docids))) == (
+        list(data.queries),
+        list(present(data.docids)),
+    )
 
 
 def test_types_of_csv_columns_follow_from_all_rows(tmp_path: Path) -> None:
     rows = [f"{i % 2},1,d{i},0" for i in range(11_000)]
     (tmp_path / "t.csv").write_text("\n".join(["label,qid,docid,f", *rows, "1,1,x,0.5", ""]))
-    assert fp.read(tmp_path / "t.csv").X[-1, 0] == 0.5
+    assert instance(fp.Dataset, fp.read(tmp_path / "t.csv")).X[-1, 0] == 0.5
 
 
 def test_a_feature_is_not_taken_for_a_label_or_a_document(tmp_path: Path) -> None:
@@ -189,8 +195,8 @@ def test_a_feature_is_not_taken_for_a_label_or_a_document(tmp_path: Path) -> Non
     )
     fp.write(data, tmp_path / "t.parquet")
     with pytest.warns(fp.FirstpageWarning, match="'Label' is read as a feature"):
-        back = fp.read(tmp_path / "t.parquet")
-    assert (back.y.tolist(), back.X[:, 0].tolist()) == ([0, 1], [1, 3])
+        back = instance(fp.Dataset, fp.read(tmp_path / "t.parquet"))
+    assert (back.y.tolist(), dense(back.X[:, 0]).tolist()) == ([0, 1], [1, 3])
     unlabeled = fp.Dataset.from_arrays([[1.0], [3.0]], [0, 1], ["a", "a"], None, ["document"])
     with pytest.raises(DataError, match="'document' would be read as the document id; rename it"):
         fp.write(unlabeled, tmp_path / "t.csv")
@@ -226,13 +232,16 @@ def test_identifiers_are_no_features(tmp_path: Path, suffix: str) -> None:
         "left out 'product_id', 'brand_id', 'shopId', which .* the features are price. Rename a"
     )
     with pytest.warns(fp.FirstpageWarning, match=message):
-        assert fp.read(path).feature_names == ("price",)
+        assert instance(fp.Dataset, fp.read(path)).feature_names == ("price",)
     with pytest.warns(fp.FirstpageWarning, match="left out 'product_id', 'shopId', which"):
-        chosen = fp.read(path, categorical=["brand_id"])
+        chosen = instance(fp.Dataset, fp.read(path, categorical=["brand_id"]))
     assert chosen.feature_names == ("brand_id", "price")
     assert dict(chosen.categories) == {0: ("3", "4")}
     fp.write(chosen, tmp_path / "back.parquet")
-    assert fp.read(tmp_path / "back.parquet").feature_names == ("brand_id", "price")
+    assert instance(fp.Dataset, fp.read(tmp_path / "back.parquet")).feature_names == (
+        "brand_id",
+        "price",
+    )
 
 
 def test_a_feature_with_the_name_of_an_identifier(tmp_path: Path) -> None:
@@ -266,7 +275,7 @@ def test_an_integer_per_row_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("qid,label,sku,age\n" + "\n".join(rows))
     with pytest.warns(fp.FirstpageWarning, match="'sku' has another integer in each of 100 rows"):
-        assert fp.read(path).feature_names == ("sku", "age")
+        assert instance(fp.Dataset, fp.read(path)).feature_names == ("sku", "age")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -275,7 +284,7 @@ def test_missing_ids_of_frames(library: str) -> None:
 
     frames = pytest.importorskip(library)
     columns = {"label": [0, 1], "qid": ["q", "q"], "docid": [None, "b"], "f": [1.0, 2.0]}
-    assert list(from_frame(frames.DataFrame(columns)).docids) == ["", "b"]
+    assert list(present(from_frame(frames.DataFrame(columns)).docids)) == ["", "b"]
     if library == "pandas":
         columns["qid"] = frames.array(["q", None], "string")
         with pytest.raises(DataError, match="row 2 has no query id"):

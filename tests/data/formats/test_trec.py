@@ -80,7 +80,6 @@ tables = st.dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(table=tables)
 def test_runs_round_trip(tmp_path: Path, table) -> None:
     fp.write_run(fp.Run.from_dict(table, "me"), tmp_path / "x.run")
@@ -91,7 +90,6 @@ def test_runs_round_trip(tmp_path: Path, table) -> None:
     assert ranks == [str(i + 1) for docs in table.values() for i in range(len(docs))]
 
 
-@pytest.mark.slow
 @given(table=tables)
 def test_qrels_round_trip(tmp_path: Path, table) -> None:
     fp.write_qrels(fp.Qrels.from_dict(table), tmp_path / "x.qrels")
@@ -130,7 +128,6 @@ WORDS = st.sampled_from(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [fp.Qrels, fp.Run])
 @given(
     row=st.lists(WORDS, max_size=7),

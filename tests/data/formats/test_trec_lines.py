@@ -32,7 +32,6 @@ def test_ms_marco_runs_are_ranked_by_their_third_field(tmp_path: Path) -> None:
         assert fp.evaluate(path, {"q1": {"a": 0, "b": 1}, "q2": {"c": 1}}, measures="RR")["RR"] == 1
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.text("ab1.", min_size=1, max_size=3), max_size=4).map(" \t".join), max_size=5
@@ -67,7 +66,8 @@ def test_errors_in_three_fields_name_the_line(tmp_path: Path, lines, message: st
 
 @pytest.mark.parametrize("blanks", ["{} {} {}", "{}\t{} {}", " {} {}\t{}", "{}\t\t{}\t{}"])
 def test_blanks_of_any_kind_separate_three_fields(tmp_path: Path, blanks: str) -> None:
-    path, notes = written(tmp_path, blanks.format("q1", "a", 2), blanks.format("q1", "b", 1)), []
+    path = written(tmp_path, blanks.format("q1", "a", 2), blanks.format("q1", "b", 1))
+    notes: list[str] = []
     with pytest.warns(fp.FirstpageWarning, match=NOTE):
         assert fp.read_run(path).to_dict() == {"q1": {"a": -2.0, "b": -1.0}}
     with path.open("rb") as stream:

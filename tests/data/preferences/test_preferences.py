@@ -12,6 +12,7 @@ from firstpage.core.errors import DataError
 from firstpage.data.preferences.files import read_preferences, write_preferences
 from firstpage.data.preferences.preferences import Preferences
 from firstpage.data.runs import Qrels, Run
+from tests.narrow import present
 
 
 def test_lists_of_any_length_with_unjudged_documents():
@@ -36,7 +37,7 @@ def test_unjudged_documents_can_be_refused():
     with pytest.raises(DataError, match="pair 1: the left list has no grade at position 2"):
         preferences.encode(3, "refuse")
     with pytest.raises(DataError, match="worst, condense, refuse; got 'x'"):
-        preferences.encode(3, "x")
+        preferences.encode(3, "x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +104,8 @@ def test_selection_and_concatenation_keep_names_and_grades():
     both = first + second
     assert both.grades == (0, 1, 2, 3, 4, 5)
     assert both.left.tolist() == [[0, 1], [5, -1]]
-    assert list(both.query) == ["q1", "q2"]
-    assert list(both[np.array([1])].segment) == ["t"]
+    assert list(present(both.query)) == ["q1", "q2"]
+    assert list(present(both[np.array([1])].segment)) == ["t"]
 
 
 ROWS = [
@@ -129,8 +130,8 @@ def test_files_round_trip(tmp_path, name):
     assert np.array_equal(reread.right, preferences.right)
     assert reread.outcome.tolist() == [2, -1]
     assert reread.weight.tolist() == [0.5, 1.0]
-    assert list(reread.query) == ["q1", "q2"]
-    assert list(reread.segment) == ["news", "news"]
+    assert list(present(reread.query)) == ["q1", "q2"]
+    assert list(present(reread.segment)) == ["news", "news"]
 
 
 def test_tables_of_words_are_read(tmp_path):
@@ -257,5 +258,5 @@ def test_concatenation_keeps_names():
     named = fp.dcglearn.Preferences.from_grades([[1, 0]], [[0, 1]], query=["q"], segment=["s"])
     plain = fp.dcglearn.Preferences.from_grades([[1, 0]], [[0, 1]])
     both = named + plain
-    assert list(both.query) == ["q", "pair 2"]
-    assert list(both.segment) == ["s", ""]
+    assert list(present(both.query)) == ["q", "pair 2"]
+    assert list(present(both.segment)) == ["s", ""]

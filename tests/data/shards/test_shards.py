@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.concat import concat_datasets
 from firstpage.data.shards.shards import is_shard_folder
 from firstpage.data.shards.writer import letor_blocks
+from tests.narrow import dense
 
 DATA = fp.Synthetic(queries=30, docs="uniform(3, 25)", features=6).dataset()
 
@@ -31,7 +33,6 @@ def assert_same(first: fp.Dataset, second: fp.Dataset) -> None:
     assert first.docids is None or first.docids == second.docids
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 40, 100, 10**6])
 def test_shards_round_trip(tmp_path: Path, rows: int) -> None:
     shards = fp.write_shards(DATA, tmp_path / "s", rows=rows)
@@ -41,12 +42,12 @@ def test_shards_round_trip(tmp_path: Path, rows: int) -> None:
     assert len(shards) == len(fp.read_shards(tmp_path / "s"))
     for shard in shards:
         assert shard.n_docs <= rows or len(shard) == 1  # queries are never divided
-        assert not shard.X.flags.writeable
+        assert not dense(shard.X).flags.writeable
     assert is_shard_folder(tmp_path / "s")
 
 
 def test_names_sparse_features_and_float64_round_trip(tmp_path: Path) -> None:
-    X = csr_array(np.where(DATA.X > 0.5, DATA.X, 0).astype(np.float64))
+    X = csr_array(np.where(dense(DATA.X > 0.5), dense(DATA.X), 0).astype(np.float64))
     names = [f"f{i}" for i in range(6)]
     data = DATA.with_features(X, names)
     shards = fp.write_shards([data[:10], data[10:11], data[11:]], tmp_path / "s", rows=60)
@@ -54,7 +55,6 @@ def test_names_sparse_features_and_float64_round_trip(tmp_path: Path) -> None:
     assert_same(concat_datasets(list(shards)), data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 50, 200, 10**6])
 def test_letor_text_is_read_in_blocks(tmp_path: Path, rows: int, monkeypatch) -> None:
     monkeypatch.setattr("firstpage.data.formats.letor_reader.CHUNK_BYTES", 2048)  # many chunks
@@ -90,7 +90,8 @@ def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
         fp.write_shards(tmp_path / "a.txt", tmp_path / "s", rows=8)
     with pytest.warns(FirstpageWarning, match="are not contiguous"):
         regrouped = fp.read_letor(tmp_path / "a.txt")
-    for number, source in enumerate((regrouped, tmp_path / "a.txt")):
+    sources: tuple[Any, ...] = (regrouped, tmp_path / "a.txt")
+    for number, source in enumerate(sources):
         with pytest.warns(FirstpageWarning, match="scores of its shards are in the order of the"):
             shards = fp.write_shards(source, tmp_path / f"s{number}", rows=(8, 1000)[number])
         assert shards.n_queries == 10
@@ -100,7 +101,7 @@ def test_query_in_two_shards_is_refused(tmp_path: Path, monkeypatch) -> None:
         FirstpageWarning, match="b.txt: scores of its shards are in the order of the"
     ):
         shards = fp.write_shards(tmp_path / "b.txt", tmp_path / "b", rows=1000)
-    assert shards[0].X.ravel().tolist() == [0, 1, 2, 7, 3, 4, 5, 6, 8]
+    assert dense(shards[0].X).ravel().tolist() == [0, 1, 2, 7, 3, 4, 5, 6, 8]
 
 
 def test_files_of_a_folder_are_used_as_shards(tmp_path: Path) -> None:
@@ -215,7 +216,8 @@ def test_shards_know_that_features_count_from_0(tmp_path: Path) -> None:
     (tmp_path / "d" / "0.txt").write_text("1 qid:1 0:1 1:2\n0 qid:1 1:3\n")
     (tmp_path / "d" / "1.txt").write_text("1 qid:2 0:1 1:4\n0 qid:2 1:5\n")
     files = fp.read_shards(tmp_path / "d")
-    for number, source in enumerate((tmp_path / "d", files, tmp_path / "s0")):
+    inputs: tuple[Any, ...] = (tmp_path / "d", files, tmp_path / "s0")
+    for number, source in enumerate(inputs):
         shards = fp.write_shards(source, tmp_path / f"s{number}", rows=(2, 4, 4)[number])
         assert shards.zero_based
         assert [shard.zero_based for shard in shards] == [True] * len(shards)
@@ -225,7 +227,7 @@ def test_shards_know_that_features_count_from_0(tmp_path: Path) -> None:
     (tmp_path / "e" / "0.txt").write_text("1 qid:1 1:1 2:2\n")
     (tmp_path / "e" / "1.txt").write_text("1 qid:2 1:3 2:4\n")
     shards = fp.read_shards(tmp_path / "e", zero_based=True)
-    assert shards.dataset().X.tolist() == [[0, 1, 2], [0, 3, 4]]
+    assert dense(shards.dataset().X).tolist() == [[0, 1, 2], [0, 3, 4]]
 
 
 @pytest.mark.parametrize("rows", [5, 1000])
@@ -253,7 +255,7 @@ def test_changed_files_are_refused(tmp_path: Path, kind: str) -> None:
     fp.write(data[4:], tmp_path / f"b.{kind}")
     shards = fp.read_shards(tmp_path)
     assert_same(shards.dataset(), fp.write_shards(shards, tmp_path / "s").dataset())
-    wide = data[4:].with_features(np.column_stack([data[4:].X] * 2))
+    wide = data[4:].with_features(np.column_stack([dense(data[4:].X)] * 2))
     for changed in (data[4:7], data[4:].with_labels(1 - data[4:].y), wide):
         fp.write(changed, tmp_path / f"b.{kind}")
         for use in (fp.ListNet().fit, model.predict, model.score):

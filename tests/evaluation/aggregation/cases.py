@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def random_query(rng, rankers: int, n: int, partial: bool = False) -> Query:
     return Query(n, lists)
 
 
-def ballots_of(queries: list[Query], missing: str = "last") -> Ballots:
+def ballots_of(queries: list[Query], missing: Any = "last") -> Ballots:
     """Return ballots whose candidates are the documents, in the base order of their numbers."""
     offsets = np.concatenate([[0], np.cumsum([q.n for q in queries])]).astype(np.int64)
     positions = np.full((len(queries[0].lists), int(offsets[-1])), ABSENT, np.int64)

@@ -13,13 +13,14 @@ from firstpage.evaluation.aggregation.fusion import Fusion
 from firstpage.evaluation.aggregation.methods import METHODS
 from firstpage.evaluation.aggregation.weights import normalize_weights
 from tests.evaluation.aggregation.test_ballots import as_run, ranked
+from tests.narrow import dense, present
 
 # Runs and judgments cover different queries here; `test_coverage` tests the warnings about it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning")
 
 RECIPE = fp.Synthetic(queries=20, docs=15, features=4, grades=3)
 DATA = RECIPE.dataset()
-TRUE = RECIPE.true_utility(DATA.X)
+TRUE = RECIPE.true_utility(dense(DATA.X))
 
 
 def noisy(scale: float, seed: int) -> np.ndarray:
@@ -84,8 +85,8 @@ def test_weights_are_the_means_of_the_measure() -> None:
         for weights in (None, "auto"):
             result = fp.aggregation.aggregate(RUNS, weights=weights, qrels=QRELS, measure=measure)
             assert result.weights == pytest.approx(means / means.sum())
-            assert result.measured.queries == 20
-            assert result.measured.means == pytest.approx(means)
+            assert present(result.measured).queries == 20
+            assert present(result.measured).means == pytest.approx(means)
     arrays = fp.aggregation.supervised_weights(list(SCORES), DATA, "P@5")
     assert arrays.weights == pytest.approx(means / means.sum())
     assert (fp.aggregation.aggregate(RUNS, weights=arrays).order == result.order).all()
@@ -99,15 +100,15 @@ def test_weights_are_measured_on_queries_with_judgments_and_runs() -> None:
     means = np.array(
         [fp.evaluate(run, seven_queries, measures="NDCG@10")["NDCG@10"] for run in dicts]
     )
-    assert result.measured.queries == 7
+    assert present(result.measured).queries == 7
     assert result.weights == pytest.approx(means / means.sum())
     shortened = [{q: d for q, d in dicts[0].items() if q != "1"}, *dicts[1:]]
     with pytest.warns(fp.FirstpageWarning, match="lacks 1 of 20 queries|1 of 7 judged"):
         lacking = fp.aggregation.aggregate(
             shortened, qrels=judged
         )  # a run without a judged query gets 0 for it
-    assert lacking.measured.means[0] < result.measured.means[0]
-    assert lacking.measured.queries == 7
+    assert present(lacking.measured).means[0] < present(result.measured).means[0]
+    assert present(lacking.measured).queries == 7
 
 
 def test_validation_runs_replace_runs_over_other_queries() -> None:
@@ -201,13 +202,13 @@ def test_summary_lists_rankers_weights_and_costs() -> None:
     result = fp.aggregation.aggregate(RUNS, "Copeland", qrels=QRELS, depth=10)
     text = str(result)
     assert "weights by NDCG@10 on 20 judged queries" in text
-    assert f"r2  {result.weights[2]:.4f}  ({result.measured.means[2]:.4f})" in text
+    assert f"r2  {result.weights[2]:.4f}  ({present(result.measured).means[2]:.4f})" in text
     assert f"Kemeny cost {result.cost:.6g}" in text
     summary = result.to_dict()
     assert summary["rankers"][2] == {
         "name": "r2",
         "weight": result.weights[2],
-        "mean": result.measured.means[2],
+        "mean": present(result.measured).means[2],
     }
     assert summary["kemeny"]["cost"] == result.cost >= summary["kemeny"]["lower_bound"] > 0
 
@@ -292,11 +293,11 @@ def test_malformed_rankings_raise_firstpage_errors() -> None:
     runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 0.5, "b": 1.0}}]
     qrels = {"q": {"a": 1}}
     for call in (
-        lambda: fp.aggregation.Ballots.from_lists([["a", "b"]]),
-        lambda: fp.aggregation.Ballots.from_lists([{"q": 5}]),
+        lambda: fp.aggregation.Ballots.from_lists([["a", "b"]]),  # type: ignore[list-item]
+        lambda: fp.aggregation.Ballots.from_lists([{"q": 5}]),  # type: ignore[dict-item]
         lambda: fp.aggregation.Ballots.from_lists([{"q": "ab"}]),
         lambda: fp.aggregation.supervised_weights([], qrels),
-        lambda: fp.aggregation.aggregate(runs, qrels=qrels, valid=5),
+        lambda: fp.aggregation.aggregate(runs, qrels=qrels, valid=5),  # type: ignore[arg-type]
     ):
         with pytest.raises(FirstpageError):
             call()

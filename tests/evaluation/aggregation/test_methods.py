@@ -59,7 +59,6 @@ def test_orders_match_the_reference(text: str, partial: bool, missing: str) -> N
             assert order == expected, (query, weights)
 
 
-@pytest.mark.slow
 def test_supervised_kemeny_matches_algorithm_2() -> None:
     rng = np.random.default_rng(12)
     compared = 0
@@ -100,7 +99,6 @@ def test_printed_credit_keeps_an_uncredited_document_first() -> None:
     assert supervised_kemeny("extended", None).order(ballots, weights).tolist()[0] == 1
 
 
-@pytest.mark.slow
 def test_supervised_kemeny_costs_at_most_twice_the_optimum() -> None:
     rng = np.random.default_rng(5)
     queries = [random_query(rng, 3, 6) for _ in range(200)]

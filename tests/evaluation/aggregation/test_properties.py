@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,7 +37,6 @@ def order(runs: list[fp.Run], name: str, weights: list[float] | None = None) -> 
     return list(fp.aggregation.aggregate(runs, name, weights=weights).run.docids)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_order_is_invariant_to_document_names(name: str, table: list[list[int]], seed: int) -> None:
@@ -60,7 +61,6 @@ def partial_runs(draw: st.DrawFn) -> list[fp.Run]:
     return [fp.Run.from_dict(table) for table in draw(st.lists(tables, min_size=2, max_size=5))]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*lacks")
 @pytest.mark.parametrize("name", [None, *METHODS])
 @given(runs=partial_runs(), data=st.data())
@@ -69,7 +69,7 @@ def test_result_is_invariant_to_the_order_of_runs(
 ) -> None:
     weights = data.draw(st.lists(st.floats(0.1, 1), min_size=len(runs), max_size=len(runs)))
     weights = data.draw(st.sampled_from([weights, [1.0] * len(runs)]))
-    options = {
+    options: dict[str, Any] = {
         "missing": data.draw(st.sampled_from(["last", "ignore"])),
         "base": data.draw(st.sampled_from([None, {"q": {"c": 2.0, "x": 1.0}}])),
         "depth": data.draw(st.sampled_from([None, 3])),
@@ -90,7 +90,6 @@ def test_result_is_invariant_to_the_order_of_runs(
         assert ties[0] == ties[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Kemeny", "ExactKemeny", "BestInsertion"])
 @given(table=tables.filter(lambda table: len(table) == 2))
 def test_two_complete_rankings_are_combined_as_by_reciprocal_ranks(
@@ -103,7 +102,6 @@ def test_two_complete_rankings_are_combined_as_by_reciprocal_ranks(
     assert fp.aggregation.aggregate(ballots, name).report.optimal == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_order_is_invariant_to_row_order_given_a_base(
@@ -123,7 +121,6 @@ def test_order_is_invariant_to_row_order_given_a_base(
     assert first[moved].tolist() == second.tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:every ranker has the weight 0")
 @pytest.mark.parametrize("name", NAMES)
 @given(
@@ -143,7 +140,6 @@ def test_order_is_invariant_to_the_scale_of_weights(
     assert (chosen.order(ballots, weights * 7.3) == expected).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("BestInsertion", "CombMNZ")])
 @given(table=tables)
 def test_duplicate_ranker_equals_double_weight(name: str, table: list[list[int]]) -> None:
@@ -155,7 +151,6 @@ def test_duplicate_ranker_equals_double_weight(name: str, table: list[list[int]]
     assert (method(name).order(twice) == method(name).order(once, weights)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables)
 def test_unanimous_order_is_returned(name: str, table: list[list[int]]) -> None:
@@ -168,7 +163,6 @@ def test_unanimous_order_is_returned(name: str, table: list[list[int]]) -> None:
     assert result.cost == 0
 
 
-@pytest.mark.slow
 @given(table=tables)
 def test_bound_optimum_and_search_costs_are_ordered(table: list[list[int]]) -> None:
     scores = np.array(table, float)
@@ -182,7 +176,6 @@ def test_bound_optimum_and_search_costs_are_ordered(table: list[list[int]]) -> N
     assert cost["LocalKemeny"] <= cost["Borda"] + 1e-9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables, seed=st.integers(0, 99))
 def test_queries_are_independent(name: str, table: list[list[int]], seed: int) -> None:

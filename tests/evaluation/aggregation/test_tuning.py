@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import firstpage as fp
 from firstpage.core.errors import FirstpageError
 from firstpage.evaluation.aggregation.aggregation import aggregate
+from firstpage.evaluation.aggregation.fusion import RRF
 from firstpage.evaluation.aggregation.tuning import fold_of_query, tune_method
 from tests.evaluation.aggregation.test_aggregate import QRELS, RUNS
+from tests.narrow import instance, present
 
 
 def test_tuning_measures_the_run_that_is_made() -> None:
@@ -21,7 +25,8 @@ def test_tuning_measures_the_run_that_is_made() -> None:
         for _ in range(3)
     ]
     qrels = {str(q): {d: int(generator.random() < 0.1) for d in documents} for q in range(4)}
-    for options in ({}, {"depth": 10}, {"depth": 20, "same_depth": True}):
+    cases: list[dict[str, Any]] = [{}, {"depth": 10}, {"depth": 20, "same_depth": True}]
+    for options in cases:
         tuned = tune_method(runs, qrels, "Copeland", what="weights", measure="AP", **options)
         made = aggregate(runs, "Copeland", **options).run
         value = fp.evaluate(made, qrels, measures="AP")["AP"]
@@ -46,7 +51,7 @@ def test_folds_are_equal_and_do_not_overlap() -> None:
 def test_held_out_values_are_those_of_the_setting_of_the_other_folds() -> None:
     """An oracle that evaluates every constant, and chooses by hand."""
     tuned = fp.aggregation.tune_method(RUNS, QRELS, "RRF", measure="NDCG@3", folds=4, seed=3)
-    grid = type(tuned.method).tuned["c"]
+    grid = instance(RRF, tuned.method).tuned["c"]
     table = np.array(
         [
             fp.evaluate(
@@ -65,13 +70,13 @@ def test_held_out_values_are_those_of_the_setting_of_the_other_folds() -> None:
         )
     assert tuned.held_out.values == pytest.approx(expected)
     assert tuned.held_out.baseline == pytest.approx(table[grid.index(60)])
-    assert tuned.method.c == grid[int(np.argmax(table.mean(axis=1).round(12)))]
+    assert instance(RRF, tuned.method).c == grid[int(np.argmax(table.mean(axis=1).round(12)))]
     assert tuned.weights is None
 
 
 def test_weights_favor_the_better_ranker() -> None:
     tuned = fp.aggregation.tune_method(RUNS, QRELS, "CombSUM", what="weights", folds=3)
-    assert tuned.weights[0] > tuned.weights[1] > tuned.weights[2]
+    assert present(tuned.weights)[0] > present(tuned.weights)[1] > present(tuned.weights)[2]
     held_out = tuned.held_out
     low, high = held_out.interval
     assert low <= held_out.gain <= high

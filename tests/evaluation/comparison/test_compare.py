@@ -117,7 +117,6 @@ def test_wilcoxon_matches_scipy() -> None:
     assert wilcoxon(few) == pytest.approx(stats.wilcoxon(few, method="exact").pvalue)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 5, 10, 50, 200])
 @pytest.mark.parametrize(
     ("values", "probabilities"),
@@ -135,7 +134,6 @@ def test_equal_systems_differ_significantly_in_5_percent(size, values, probabili
         assert errors <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rounds), test
 
 
-@pytest.mark.slow
 @given(st.lists(st.sampled_from([-2, -1, -0.5, 0, 0.5, 1, 3]), min_size=1, max_size=9))
 def test_randomization_of_few_queries_is_exact(differences) -> None:
     """The p-value equals that of enumerating all sign patterns."""
@@ -184,11 +182,10 @@ def test_corrections_by_hand_and_against_scipy() -> None:
         adjust_p_values(p, "bonferroni")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrections_never_lower_a_p_value(p) -> None:
     for correction in ("holm", "bh"):
-        adjusted = adjust_p_values(np.array(p), correction)  # type: ignore[arg-type]
+        adjusted = adjust_p_values(np.array(p), correction)
         assert (adjusted >= np.array(p) - 1e-12).all()
         assert (adjusted <= 1).all()
     assert (
@@ -306,7 +303,6 @@ def test_invalid_comparisons_raise_an_error(options, message: str) -> None:
         fp.compare({"only": named["good"]}, labels, qid=qid)
 
 
-@pytest.mark.slow
 def test_resampling_is_compiled_even_for_small_data(tmp_path: Path) -> None:
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}
     script = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,6 @@ def comparison(offsets: dict[str, float], measures: str = "RR", **options) -> fp
     return replace(result, evaluations=tuple(replace(e, values=v[None]) for e, v in evaluations))
 
 
-@pytest.mark.slow
 @given(st.data())
 def test_systems_share_a_letter_if_and_only_if_they_are_alike(data) -> None:
     count = data.draw(st.integers(1, 7))
@@ -122,7 +122,7 @@ def test_groups_of_many_systems_do_not_depend_on_the_baseline() -> None:
     bad = {f"bad{i}": generator.permuted(np.tile([1.0, 2.0, 1.0, 2.0], 15)) for i in range(16)}
     for scores in bad.values():
         scores[:50] = np.tile([1.0, 2.0], 25)
-    options = {"qid": qid, "measures": "RR", "rounds": 200}
+    options: dict[str, Any] = {"qid": qid, "measures": "RR", "rounds": 200}
     for baseline in (None, "good0"):
         comparison = fp.compare(good | bad, labels, baseline=baseline, **options)
         groups = {row.system: row.group for row in fp.rank_systems(comparison).rows}

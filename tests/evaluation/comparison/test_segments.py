@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import firstpage as fp
-from firstpage.evaluation.comparison.segments import interaction_p_value, segments_of
+from firstpage.evaluation.comparison.segments import interaction_p_value
+from firstpage.evaluation.measures.query_segments import segments_of
 from firstpage.evaluation.measures.significance import (
     effect_size,
     mean_intervals,
@@ -70,7 +71,6 @@ def test_equal_weights_change_nothing() -> None:
         fp.compare([[1, 2], [2, 1]], [1, 0], qid=[1, 1], test="wilcoxon", weights={"1": 1})
 
 
-@pytest.mark.slow
 def test_weighted_intervals_and_tests_hold_in_a_simulation() -> None:
     """Weights that depend on the values: the interval covers the true weighted mean."""
     rng = np.random.default_rng(4)
@@ -89,7 +89,6 @@ def test_weighted_intervals_and_tests_hold_in_a_simulation() -> None:
         assert 0.015 < count / rounds < 0.10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("deviations", [(1.0, 1.0), (1.0, 3.0)])
 def test_the_level_of_the_interaction_holds_for_unequal_variances(deviations) -> None:
     rng = np.random.default_rng(5)

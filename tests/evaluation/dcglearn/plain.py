@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+Lists = dict[str, dict[str, float]]
+Problem = list[tuple[list[int], list[int], list[int]]]
+
 
 def dcg(grades, gains, discounts) -> float:
     return sum(gains[g] * c for g, c in zip(grades, discounts, strict=False))
@@ -25,7 +28,7 @@ def mean_gap(problem, gains, discounts, normalized: bool) -> float:
     return float(np.mean(gaps))
 
 
-def random_problem(rng, queries: int, docs: int, levels: int, quality: float = 0.0):
+def random_problem(rng, queries: int, docs: int, levels: int, quality: float = 0.0) -> Problem:
     """Return random pools with two orders of each; `quality` makes the first one better."""
     problem = []
     for _ in range(queries):
@@ -36,9 +39,10 @@ def random_problem(rng, queries: int, docs: int, levels: int, quality: float = 0
     return problem
 
 
-def as_systems(problem):
+def as_systems(problem: Problem) -> tuple[dict[str, Lists], Lists]:
     """Return the problem as runs and judgments."""
-    qrels, runs = {}, {"a": {}, "b": {}}
+    qrels: Lists = {}
+    runs: dict[str, Lists] = {"a": {}, "b": {}}
     for q, (pool, a, b) in enumerate(problem):
         qrels[f"q{q}"] = {f"d{i}": g for i, g in enumerate(pool)}
         for name, order in (("a", a), ("b", b)):
@@ -62,14 +66,18 @@ def mean_gaps(problem, gains, discounts, normalized: bool):
     return total / len(problem)
 
 
-def compatible(rng, count: int, levels: int, positions: int, sigma: float = 2.0):
+def compatible(
+    rng, count: int, levels: int, positions: int, sigma: float = 2.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Return random gains and discounts that are monotone, of very different shapes."""
     gain_steps = np.exp(sigma * rng.normal(size=(count, levels - 1)))
     discount_steps = np.exp(sigma * rng.normal(size=(count, positions)))
     return _summed(gain_steps, discount_steps)
 
 
-def within(rng, count: int, gains, discounts, factor: float, vary: str = "both"):
+def within(
+    rng, count: int, gains, discounts, factor: float, vary: str = "both"
+) -> tuple[np.ndarray, np.ndarray]:
     """Return random gains and discounts with steps within a factor, often at its limits."""
     gain_steps, discount_steps = np.diff(gains), discounts - np.append(discounts[1:], 0.0)
 
@@ -85,6 +93,6 @@ def within(rng, count: int, gains, discounts, factor: float, vary: str = "both")
     return _summed(gain_steps, discount_steps)
 
 
-def _summed(gain_steps, discount_steps):
+def _summed(gain_steps, discount_steps) -> tuple[np.ndarray, np.ndarray]:
     gains = np.hstack([np.zeros((len(gain_steps), 1)), np.cumsum(gain_steps, axis=1)])
     return gains, np.cumsum(discount_steps[:, ::-1], axis=1)[:, ::-1]

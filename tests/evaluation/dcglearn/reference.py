@@ -161,13 +161,14 @@ def exact_optimum(pairs: Pairs, cone: Cone, steps: np.ndarray, costs, margins) -
         optimal = all(v >= 0 for v in free_steps) and all(
             gradient[a] >= 0 for a in variables if a not in set(free)
         )
-        for i in range(len(pairs)):
-            difference = sum(int(x[i, a]) * best[a] for a in free if x[i, a])
-            margin = Decimal(float(margins[pairs.kind[i]]))
-            misses = difference < margin if pairs.kind[i] else abs(difference) > margin
+        for row in range(len(pairs)):
+            terms = (int(x[row, a]) * best[a] for a in free if x[row, a])
+            difference = sum(terms, start=Decimal(0))
+            margin = Decimal(float(margins[pairs.kind[row]]))
+            misses = difference < margin if pairs.kind[row] else abs(difference) > margin
             optimal &= (
-                misses == bool(side[i])
-                or abs((difference if pairs.kind[i] else abs(difference)) - margin) == 0
+                misses == bool(side[row])
+                or abs((difference if pairs.kind[row] else abs(difference)) - margin) == 0
             )
     return best, bool(optimal)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,6 @@ def test_simple_margin_chooses_the_smallest_differences():
     assert choose(fitted.utility_.with_form("weights"), pool, 5) == choose(fitted, pool, 5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_batch_has_distinct_pairs_with_a_difference(strategy):
     pool = zhou_simulator(2).pairs(40, np.random.default_rng(1))
@@ -69,11 +69,10 @@ def test_diverse_batch_avoids_similar_pairs():
     assert margins[rows].mean() < np.median(margins)
 
 
-@pytest.mark.slow
 def test_active_learning_reaches_97_percent_with_half_the_pairs():
     simulator = zhou_simulator(2)
 
-    def pairs_needed(strategy: str, seed: int) -> int:
+    def pairs_needed(strategy: Any, seed: int) -> int:
         rng = np.random.default_rng(seed)
         pool, test = simulator.pairs(1000, rng), simulator.pairs(3000, rng)
         rows = list(range(20))
@@ -119,7 +118,6 @@ def test_pool_without_differences_gives_no_pairs():
     assert choose(learner(), pool, 3) == []
 
 
-@pytest.mark.slow
 def test_expected_gain_decreases_with_the_number_of_pairs():
     rng = np.random.default_rng(0)
     simulator = zhou_simulator(1)
@@ -133,7 +131,6 @@ def test_expected_gain_decreases_with_the_number_of_pairs():
     assert many.accuracy() == pytest.approx(truth, abs=0.02)
 
 
-@pytest.mark.slow
 def test_noisy_judgments_lower_the_ceiling():
     rng = np.random.default_rng(0)
     noisy = reverse_pairs(zhou_simulator(1).pairs(600, rng), 0.25, rng)
@@ -184,7 +181,6 @@ def test_power_law_fits_its_own_curves():
         )
 
 
-@pytest.mark.slow
 def test_advice_rarely_stops_too_early():
     """At 100 pairs the next 100 still add .01; at most two of ten runs advise to stop."""
     stops = 0
@@ -204,7 +200,6 @@ def test_pairs_needed_follow_from_the_power_law():
     assert not result.stop
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("data", [1, 2])
 def test_simulation_reproduces_the_accuracies_of_the_paper(data):
     summary = simulate(data, 800, runs=3).to_dict()

@@ -79,7 +79,6 @@ def test_one_query_cannot_be_held_out() -> None:
     assert "not known" in str(comparison)
 
 
-@pytest.mark.slow
 def test_c_is_chosen_without_the_held_out_pairs() -> None:
     """With random answers the best of eight C is optimistic; the nested choice is not."""
     optimistic, nested = [], []
@@ -93,7 +92,6 @@ def test_c_is_chosen_without_the_held_out_pairs() -> None:
     assert abs(np.mean(nested) - 0.5) < 0.06
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_few_ordinary_judgments_give_no_solver_warning(seed: int) -> None:
     preferences = judged(Utility.from_dcg("exp", range(4), 10).table(), 39, 0.2, seed)

@@ -26,7 +26,6 @@ def loose_fits(seed: int) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_gap_is_certified_from_every_start(first):
     with warnings.catch_warnings():

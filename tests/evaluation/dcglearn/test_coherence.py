@@ -16,13 +16,14 @@ from firstpage.evaluation.dcglearn.measure_coherence import (
 )
 from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
+from tests.narrow import dense
 
 # Some runs and judgments are incomplete; the warnings about that are tested elsewhere.
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning")
 
 RECIPE = fp.Synthetic(queries=30, docs="uniform(5, 20)", features=4, grades=4)
 DATA = RECIPE.dataset()
-GOOD = RECIPE.true_utility(DATA.X)
+GOOD = RECIPE.true_utility(dense(DATA.X))
 SYSTEMS = {
     "good": GOOD,
     "coarse": np.round(GOOD),  # many ties
@@ -199,7 +200,6 @@ def test_unknown_and_fractional_grades_raise() -> None:
         coherence(runs, {"q": {"a": 1.5, "b": 0}}, "DCG@2", "DCG@1")
 
 
-@pytest.mark.slow
 def test_theorem_1_holds_with_ties() -> None:
     result = theorem_1(np.random.default_rng(0), 2000)
     assert result.holds
@@ -216,7 +216,6 @@ def test_example_1_flips_at_the_third_power() -> None:
     assert result.numbers["flips at power"] == 3
 
 
-@pytest.mark.slow
 def test_proposition_1_holds() -> None:
     assert proposition_1(np.random.default_rng(0), 2000).holds
 

@@ -19,7 +19,6 @@ def quiet(learner: fp.dcglearn.DCGLearn, *args, **kwargs) -> fp.dcglearn.DCGLear
         return learner.fit(*args, **kwargs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_first_position_without_differences_has_discount_zero(seed):
     rng = np.random.default_rng(seed)

@@ -79,7 +79,6 @@ def test_every_cone_and_a_center_match_clarabel(nonnegative, decreasing, center_
     assert (order @ optimum.weights >= -1e-9).all()
 
 
-@pytest.mark.slow
 def test_many_pairs_match_clarabel():
     pairs = problem(20_000, seed=7, ties=0.1)
     costs = np.array([10.0, 10.0, 10.0])
@@ -102,7 +101,6 @@ def test_separable_preferences_match_clarabel(c):
     assert optimum.iterations < solver.MAX_STEPS
 
 
-@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 60),
@@ -123,7 +121,6 @@ def test_gap_is_closed_for_random_problems(
     assert (optimum.steps >= 0).all()
 
 
-@pytest.mark.slow
 def test_threads_and_warm_starts_do_not_change_the_optimum():
     pairs = problem(40_000, seed=2, ties=0.2)
     costs = np.array([1.0, 1.0, 1.0])

@@ -99,7 +99,6 @@ lists = st.lists(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", CASES)
 @given(docs=lists)
 def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
@@ -109,7 +108,6 @@ def test_value_is_the_mean_over_all_orders_of_ties(text: str, docs) -> None:
     assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @given(docs=lists, k=st.integers(1, 7))
 def test_ppref_is_expected_correct_over_expected_decided(weighted: bool, docs, k: int) -> None:
@@ -124,7 +122,6 @@ def test_ppref_is_expected_correct_over_expected_decided(weighted: bool, docs, k
     assert evaluation[text] == pytest.approx(correct / decided if decided else 0.0, abs=1e-12)
 
 
-@pytest.mark.slow
 @given(docs=lists)
 def test_tau_matches_scipy_tau_b(docs) -> None:
     from scipy.stats import kendalltau
@@ -151,7 +148,6 @@ ON_RUNS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ON_RUNS)
 @given(docs=documents)
 def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
@@ -169,7 +165,6 @@ def test_runs_count_missing_and_unjudged_documents(text: str, docs) -> None:
     assert evaluation[text] == pytest.approx(fmean(values), abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["PairAccuracy", "TopK01@2", "WKT@2"])
 @settings(max_examples=25)  # the reference visits up to 5040 orders
 @given(docs=documents)

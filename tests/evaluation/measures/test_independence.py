@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,6 @@ import firstpage as fp
 from firstpage.evaluation.measures.registry import MEASURES
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning"),
 ]
 NEED_ORDER = ("kNDCG", "kERR")  # a truth without ties
@@ -52,6 +52,8 @@ def long_list(size: int) -> dict[str, float]:
 @given(data=st.data(), convention=st.sampled_from(CONVENTIONS), run=scores)
 def test_value_of_a_query_does_not_depend_on_others(text: str, data, convention, run) -> None:
     measure = fp.measure(text)
+    judged: dict[str, Any]
+    other: dict[str, Any]
     if measure.of_subtopics:
         judged, other = data.draw(subtopics), {"1": {"long0": 2, "long30": 1}, "4": {"long7": 3}}
     elif measure.name in NEED_ORDER:

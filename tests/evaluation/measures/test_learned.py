@@ -7,6 +7,7 @@ import json
 import pickle
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,12 +80,11 @@ def test_text_to_measure_to_canonical_text(working_folder: Path, text: str, cano
 def test_any_file_name_round_trips_through_the_text(working_folder: Path, name: str) -> None:
     SEGMENTED.save(name)
     result = fp.measure("NDCG(form=gains)@2", of=name)
-    again = fp.measure(str(result))
+    again: Any = fp.measure(str(result))
     assert again == result
     assert again.source == MeasureSource(name, "gains")
 
 
-@pytest.mark.slow
 @given(
     file=st.text("ab./,='\" form", min_size=1, max_size=12).filter(lambda t: '"' not in t),
     form=st.sampled_from([None, "gains", "weights"]),
@@ -159,7 +159,6 @@ def test_invalid_texts_raise_an_error_of_one_line(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.slow
 @given(inside=st.text(max_size=12) | st.text("./,='\"()@\0 form=segment=", max_size=20))
 def test_any_text_in_parentheses_parses_or_raises_measure_error(
     working_folder: Path, inside: str
@@ -200,7 +199,6 @@ documents = st.lists(
 utilities = st.sampled_from([SEGMENTED, RISING, FREE, FREE.with_form("gains"), RISING])
 
 
-@pytest.mark.slow
 @given(docs=documents, utility=utilities, cutoff=st.sampled_from([None, 1, 2]))
 def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> None:
     """The reference enumerates all orders that scores allow, and all orders of the judged ones."""
@@ -220,7 +218,6 @@ def test_value_is_the_mean_over_all_orders_of_ties(docs, utility, cutoff) -> Non
     assert result.values[1, 0] == pytest.approx(dcg / top if top > 0 else 0.0, abs=1e-12)
 
 
-@pytest.mark.slow
 @given(
     pool=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     numbers=st.lists(st.integers(-4, 9), min_size=16, max_size=16),
@@ -235,7 +232,6 @@ def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     assert result == pytest.approx([ideal_value(utility.table(), pool)], abs=1e-9)
 
 
-@pytest.mark.slow
 @given(
     lists=st.lists(
         st.lists(
@@ -312,7 +308,11 @@ def test_grades_need_not_start_at_0_or_be_consecutive() -> None:
 
 def test_weights_are_relative_to_the_lowest_grade() -> None:
     utility = fp.dcglearn.Utility(
-        (0, 1), [[2.0, 3.0], [1.0, 4.0]], [0.5, 1.5], [1.0, 0.5], "weights"
+        (0, 1),
+        np.array([[2.0, 3.0], [1.0, 4.0]]),
+        np.array([0.5, 1.5]),
+        np.array([1.0, 0.5]),
+        "weights",
     )
     result = fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures=utility)
     assert result.values[0, 0] == 3.0
@@ -348,7 +348,7 @@ def test_ideal_values_are_cached_by_grade_counts() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 5, 40_000)
     qid = np.repeat(np.arange(1000), 40)
-    measure = fp.measure("NDCG(form=weights)@10", of=STANDARD)
+    measure: Any = fp.measure("NDCG(form=weights)@10", of=STANDARD)
     fp.evaluate(rng.normal(size=40_000), labels, qid=qid, measures=measure)
     assert 0 < len(measure.ideal_cache) < 100
 

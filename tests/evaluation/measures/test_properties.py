@@ -53,7 +53,6 @@ def test_the_ranges_are_those_of_the_values() -> None:
     assert {text for text, limits in ranges.items() if limits == (-1.0, 1.0)} == {"Tau"}
 
 
-@pytest.mark.slow
 @given(lists=collections)
 def test_values_lie_between_0_and_1(lists) -> None:
     scores, labels, qid = flat(lists)
@@ -62,7 +61,6 @@ def test_values_lie_between_0_and_1(lists) -> None:
     assert (evaluation.values <= 1 + 1e-12).all()
 
 
-@pytest.mark.slow
 @given(lists=collections, scale=st.sampled_from([1e-6, 3.0, 1e9]), shift=st.integers(-5, 5))
 def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> None:
     scores, labels, qid = flat(lists)
@@ -71,7 +69,6 @@ def test_only_the_order_of_scores_matters(lists, scale: float, shift: int) -> No
     assert np.array_equal(a.values, b.values)
 
 
-@pytest.mark.slow
 @given(lists=collections, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
     """Neither within queries, nor if the rows of queries are interleaved."""
@@ -83,7 +80,6 @@ def test_the_order_of_rows_does_not_matter(lists, seed: int) -> None:
     assert a.values == pytest.approx(b.values[:, position], abs=1e-12)
 
 
-@pytest.mark.slow
 @given(lists=collections)
 def test_ranking_by_labels_is_ideal(lists) -> None:
     _, labels, qid = flat(lists)
@@ -96,7 +92,6 @@ def test_ranking_by_labels_is_ideal(lists) -> None:
     assert not unequal.any()
 
 
-@pytest.mark.slow
 @given(lists=collections, k=st.integers(1, 6))
 def test_bound_of_lan_et_al_holds_in_expectation(lists, k: int) -> None:
     """1 - NDCG@k <= WKT@k / N_k (Lan et al. 2013, theorem 1), also with ties here."""
@@ -108,7 +103,6 @@ def test_bound_of_lan_et_al_holds_in_expectation(lists, k: int) -> None:
     assert (1 - ndcg <= wkt + 1e-12).all()
 
 
-@pytest.mark.slow
 @given(lists=collections)
 def test_dictionaries_give_the_same_values_as_arrays(lists) -> None:
     scores, labels, qid = flat(lists)
@@ -202,7 +196,6 @@ def compiled_values() -> tuple:
     return (scores, labels, qid), fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS, ci=True)
 
 
-@pytest.mark.slow
 def test_interpreted_kernels_give_the_same_values(compiled_values, interpreted) -> None:
     (scores, labels, qid), expected = compiled_values
     evaluation = fp.evaluate(scores, labels, qid=qid, measures=ALL_TEXTS, ci=True)

@@ -16,6 +16,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.evaluation.measures.sources import unique_names
+from tests.narrow import dense, instance
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning")
 
@@ -97,7 +98,7 @@ def files(tmp_path: Path) -> Path:
     fp.write_run(fp.Run.from_dict(RUN, "ours"), tmp_path / "x.run")
     fp.write_qrels(fp.Qrels.from_dict(QRELS), tmp_path / "y.qrels")
     fp.write_letor(DATA, tmp_path / "test.txt")
-    fp.write_scores(DATA.X[:, 0], tmp_path / "one.scores")
+    fp.write_scores(dense(DATA.X[:, 0]), tmp_path / "one.scores")
     return tmp_path
 
 
@@ -119,8 +120,8 @@ def test_a_ranker_scores_the_data(files: Path) -> None:
 
 
 def test_a_run_is_joined_with_data_that_have_document_ids(files: Path) -> None:
-    data = fp.read(files / "test.txt")
-    fp.write_run(to_run(data, data.X[:, 0], "first"), files / "first.run")
+    data = instance(fp.Dataset, fp.read(files / "test.txt"))
+    fp.write_run(to_run(data, dense(data.X[:, 0]), "first"), files / "first.run")
     joined = fp.evaluate(files / "first.run", data, measures="NDCG@5")
     assert joined["NDCG@5"] == fp.evaluate(data.X[:, 0], data, measures="NDCG@5")["NDCG@5"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,6 @@ def quiet(*arguments, **options) -> fp.results.Evaluation:
         return fp.evaluate(*arguments, **options)
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(runs, judgments), min_size=1, max_size=3),
@@ -77,7 +77,6 @@ def test_the_parameter_is_the_setting_for_one_measure(options: dict, convention:
         assert measured["AP(condensed=true)"] == 0.5  # a alone is judged in the first two ranks
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs, st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2), min_size=1))
 def test_bounds_are_the_means_under_other_judgments(run, qrels) -> None:
@@ -107,7 +106,7 @@ def test_segments_are_evaluations_of_their_queries() -> None:
     table = fp.QueryTable(
         {"language": {"1": "en", "2": "de", "3": "en"}, "traffic": {"1": 3, "2": 1, "3": 1}}
     )
-    chosen = {"qid": QID, "measures": ["RR", "NumQ"]}
+    chosen: dict[str, Any] = {"qid": QID, "measures": ["RR", "NumQ"]}
     evaluation = fp.evaluate(
         SCORES, LABELS, by="language", weights="traffic", query_table=table, ci=True, **chosen
     )

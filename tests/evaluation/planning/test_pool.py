@@ -40,7 +40,6 @@ def test_a_run_left_out_of_the_pool_loses_its_unique_documents() -> None:
     assert "bias" in str(report)
 
 
-@pytest.mark.slow
 @given(st.data())
 def test_readings_bound_measures_that_only_gain(data) -> None:
     """P and RR with any assignment of grades to unjudged documents lie between the two readings."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from tests.narrow import dense
 
 SIZES = np.array([1.0, 2e8, 1e-3, 1e-30, 1e-7, 40.0])
 NAMES = ['title "bm25"', "views</feature>", "ctr\n}", "ü ${text} {{x}}", "'''\\", "f<=1"]
@@ -109,7 +110,7 @@ def probe(fitted: Any, seed: int = 0) -> Probe:
         near = np.concatenate([exact, *neighbors])
         rows = usual[rng.integers(0, len(usual), len(near))].copy()
         rows[:, feature] = near
-        blocks.append(rows)
+        blocks.append(dense(rows))
     X = np.concatenate(blocks)
     return Probe(X, forest.scores_and_magnitudes(X)[1])
 

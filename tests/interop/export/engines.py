@@ -39,10 +39,10 @@ def solr(files: dict[str, bytes], names: list[str], X: np.ndarray) -> np.ndarray
             total = total + column * F(weights[name])
         return total
     assert model["class"] == "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
-    total = np.zeros(len(X), F)
+    summed: np.ndarray = np.zeros(len(X), F)
     for tree in model["params"]["trees"]:
-        total = total + F(tree["weight"]) * _solr_node(tree["root"], columns, len(X))
-    return total
+        summed = summed + F(tree["weight"]) * _solr_node(tree["root"], columns, len(X))
+    return summed
 
 
 def _solr_norm(norm: Any, column: np.ndarray) -> np.ndarray:
@@ -119,11 +119,11 @@ def ranklib(text: str, X: np.ndarray) -> np.ndarray:
             total = total + float(weight) * X[:, int(number) - 1].astype(F).astype(float)
         return total
     assert kind == "LambdaMART"
-    total = np.zeros(len(X), F)
+    summed: np.ndarray = np.zeros(len(X), F)
     for tree in ElementTree.fromstring("".join(body)):
-        weight = F(tree.attrib["weight"])
-        total = total + _ranklib_node(tree[0], X.astype(F)).astype(F) * weight
-    return total
+        factor = F(tree.attrib["weight"])
+        summed = summed + _ranklib_node(tree[0], X.astype(F)).astype(F) * factor
+    return summed
 
 
 def _ranklib_node(node: Any, X: np.ndarray) -> np.ndarray:

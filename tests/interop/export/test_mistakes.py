@@ -201,8 +201,8 @@ def test_dtype_is_for_onnx_only(model: bytes, run) -> None:  # noqa: F811
 
 
 def scaled(shift: Any, scale: Any) -> Model:
-    features = [None if part is None else np.array(part) for part in (shift, scale)]
-    return linear(1.0, 2.0, normalize=fp.Standardize("global", *features))
+    a, b = (None if part is None else np.array(part) for part in (shift, scale))
+    return linear(1.0, 2.0, normalize=fp.Standardize("global", shift=a, scale=b))
 
 
 STUMPS = Model(
@@ -263,7 +263,6 @@ def test_thresholds_out_of_the_float32_range_split_nothing() -> None:
         assert actual.tolist() == [2.0, 6.0], target
 
 
-@pytest.mark.slow
 def test_errors_of_the_numpy_scorer_are_clear(tmp_path: Path) -> None:
     fp.export(linear(1.0, 2.0), "numpy", tmp_path / "m.py")
     for text, message in (
@@ -286,7 +285,6 @@ def test_errors_of_the_numpy_scorer_are_clear(tmp_path: Path) -> None:
         names["score"](np.ones((3, 2)), [1, 2])
 
 
-@pytest.mark.slow
 def test_ten_thousand_features() -> None:
     rng = np.random.default_rng(0)
     weights, X = rng.normal(0, 1, 10_000), rng.normal(0, 1, (4, 10_000)).astype(np.float32)

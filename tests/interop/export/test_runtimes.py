@@ -19,6 +19,7 @@ from firstpage.learning.scorers.forward import Architecture
 from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.learning.scorers.stumps import StumpsScoring
 from tests.interop.export.conftest import NAMES, RANKERS, TOLERANCE, dataset, predict, probe, ranker
+from tests.narrow import dense
 
 NORMALIZERS = [None, "minmax", "standard", "global minmax", "global standard"]
 
@@ -35,7 +36,6 @@ def module(exported: fp.results.Export) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("kind", RANKERS)
@@ -45,7 +45,7 @@ def test_onnx_and_numpy_score_queries_as_predict_does(
     fitted, data = ranker(kind, normalize), dataset()[:12]
     data = data.with_features(data.X.astype(dtype), data.feature_names)
     expected = fitted.predict(data)
-    queries = [query.X for query in data]
+    queries = [dense(query.X) for query in data]
     actual = run_onnx(fp.export(fitted, "onnx", dtype=dtype), queries)
     scale = np.abs(expected).max()
     assert np.abs(actual - expected).max() <= 1e-6 * scale
@@ -69,14 +69,13 @@ def test_a_feature_that_is_constant_within_a_query_is_scaled_to_0(impute: str | 
         versions.append(data.with_features(X, data.feature_names))
     data, expected = versions[1], fitted.predict(versions[0])
     np.testing.assert_allclose(fitted.predict(data), expected, atol=1e-12)
-    queries = [query.X for query in data]
+    queries = [dense(query.X) for query in data]
     actual = run_onnx(fp.export(fitted, "onnx", dtype="float64"), queries)
     np.testing.assert_allclose(actual, expected, atol=1e-9)
     score = module(fp.export(fitted, "numpy"))["score"]
     np.testing.assert_allclose(np.concatenate([score(X) for X in queries]), expected, atol=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
 def test_onnx_and_numpy_agree_on_extreme_numbers(kind: str, normalize: str | None) -> None:
@@ -88,12 +87,11 @@ def test_onnx_and_numpy_agree_on_extreme_numbers(kind: str, normalize: str | Non
     assert probes.error(actual, expected) <= TOLERANCE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["minmax", "standard"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_queries_with_few_or_equal_documents(normalize: str, rows: int) -> None:
     fitted = ranker("lightgbm", normalize)
-    X = np.repeat(dataset().X[:1], rows, axis=0)
+    X = np.repeat(dense(dataset().X[:1]), rows, axis=0)
     expected = predict(fitted, X)
     assert run_onnx(fp.export(fitted, "onnx"), [X]) == pytest.approx(expected, rel=1e-6)
     assert module(fp.export(fitted, "numpy"))["score"](X).tolist() == expected.tolist()
@@ -119,7 +117,7 @@ def network(normalize: str | None = None) -> Model:
 def test_networks(normalize: str | None) -> None:
     data = fp.Synthetic(queries=20, docs=9, features=6).dataset()
     expected = network(normalize).predict(data)
-    queries = [query.X for query in data]
+    queries = [dense(query.X) for query in data]
     actual = run_onnx(fp.export(network(normalize), "onnx"), queries)
     assert np.abs(actual - expected).max() <= 1e-6 * np.abs(expected).max()
     score = module(fp.export(network(normalize), "numpy"))["score"]
@@ -142,10 +140,10 @@ DEEP = {
 def test_deep_networks_and_attention(case: str, input_transform: str) -> None:
     data = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=6).dataset()
     data = replace(data, X=(data.X * 10.0 ** np.arange(-9, 9, 3)).astype(np.float32))
-    inputs = InputTransform.fit(input_transform, data.X)
+    inputs = InputTransform.fit(input_transform, dense(data.X))
     values = np.random.default_rng(1).normal(0, 0.5, DEEP[case].size).astype(np.float32)
     model = Model("RankNet", {}, NetworkScoring(DEEP[case], inputs, values), None, None, {})
-    expected, queries = model.predict(data), [query.X for query in data]
+    expected, queries = model.predict(data), [dense(query.X) for query in data]
     actual = run_onnx(fp.export(model, "onnx"), queries)
     assert actual == pytest.approx(expected, rel=1e-7, abs=1e-7)  # softmax of the runtime
     score, qid = module(fp.export(model, "numpy"))["score"], np.repeat(range(20), data.lengths)
@@ -169,11 +167,10 @@ def test_onnx_contains_names_and_supports_empty_models() -> None:
     contents = runtime.InferenceSession(exported.files["model.onnx"]).get_modelmeta()
     assert json.loads(contents.custom_metadata_map["features"]) == NAMES
     empty = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
-    assert (run_onnx(fp.export(empty, "onnx"), [dataset().X]) == 0).all()
+    assert (run_onnx(fp.export(empty, "onnx"), [dense(dataset().X)]) == 0).all()
     assert (module(fp.export(empty, "numpy"))["score"](dataset().X) == 0).all()
 
 
-@pytest.mark.slow
 def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
     """An isolated interpreter runs the file without Firstpage."""
     fitted = ranker("lightgbm")
@@ -191,7 +188,7 @@ def test_the_numpy_scorer_needs_numpy_alone(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert [float(line) for line in done.stdout.split()] == predict(fitted, X).tolist()
+    assert [float(line) for line in done.stdout.split()] == predict(fitted, dense(X)).tolist()
 
 
 def test_the_numpy_scorer_rejects_what_predict_rejects() -> None:
@@ -206,7 +203,6 @@ def test_the_numpy_scorer_rejects_what_predict_rejects() -> None:
     assert names["score"](X[:0]).tolist() == []
 
 
-@pytest.mark.slow
 def test_files_of_libraries_score_as_predict_does(tmp_path: Path) -> None:
     import lightgbm
     import xgboost
@@ -233,5 +229,5 @@ def test_global_scaling_needs_no_queries_and_survives_files(tmp_path: Path) -> N
     fitted.save(tmp_path / "m.json")
     again = fp.load(tmp_path / "m.json")
     X = dataset().X
-    assert predict(again, X).tolist() == fitted.predict(dataset()).tolist()
+    assert predict(again, dense(X)).tolist() == fitted.predict(dataset()).tolist()
     assert model_of(again).transform == fitted.transform_

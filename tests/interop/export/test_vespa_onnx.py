@@ -21,6 +21,7 @@ from tests.interop.export.conftest import (
     ranker,
 )
 from tests.interop.export.test_runtimes import network
+from tests.narrow import dense, present
 
 TENSOR = re.compile(r"tensor<(float|double)>\(d0\[1\],d1\[(\d+)\]\):\[\[(.*?)\]\]", re.S)
 
@@ -44,11 +45,13 @@ class Vespa:
         name, text = profile.removesuffix(".profile"), exported.files[profile].decode()
         assert text.startswith(f"rank-profile {name} ")
         model = block(text, f"onnx-model {name} {{")
-        file = re.search(r"file: models/(\S+)\n", model)[1]
-        self.input, self.function = re.search(r'input "(\w+)": (\w+)\n', model).groups()
-        self.output, alias = re.search(r'output "(\w+)": (\w+)\n', model).groups()
+        file = present(re.search(r"file: models/(\S+)\n", model))[1]
+        self.input, self.function = present(re.search(r'input "(\w+)": (\w+)\n', model)).groups()
+        self.output, alias = present(re.search(r'output "(\w+)": (\w+)\n', model)).groups()
         assert f"expression: sum(onnx({name}).{alias})" in block(text, "first-phase {")
-        kind, width, cells = TENSOR.search(block(text, f"function {self.function}() {{")).groups()
+        kind, width, cells = present(
+            TENSOR.search(block(text, f"function {self.function}() {{"))
+        ).groups()
         self.dtype = np.float32 if kind == "float" else np.float64
         self.order = [cell.strip() for cell in cells.split(",")]
         assert len(self.order) == int(width)
@@ -72,7 +75,6 @@ def columns(names: list[str], X: np.ndarray) -> dict[str, np.ndarray]:
     return {name: X[:, i] for i, name in enumerate(names)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "global minmax", "global standard"])
 @pytest.mark.parametrize("kind", RANKERS)
 def test_the_onnx_profile_scores_one_document_at_a_time(kind: str, normalize: str | None) -> None:
@@ -88,7 +90,7 @@ def test_the_onnx_profile_scores_one_document_at_a_time(kind: str, normalize: st
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_networks(dtype: str) -> None:
     data = fp.Synthetic(queries=20, docs=9, features=6).dataset()
-    X = data.X.astype(dtype)
+    X = dense(data.X).astype(dtype)
     expected = network().predict(data.with_features(X))
     exported = fp.export(network(), "vespa-onnx", dtype=dtype)
     actual = Vespa(exported).score(columns([f"feature_{i}" for i in range(1, 7)], X))
@@ -103,7 +105,7 @@ def test_networks(dtype: str) -> None:
 def test_a_trained_network() -> None:
     data = dataset()
     fitted = fp.RankNet(scorer="mlp(hidden=8)", solver="sgd(max_iter=2)").fit(data)
-    actual = Vespa(fp.export(fitted, "vespa-onnx")).score(columns(NAMES, data.X))
+    actual = Vespa(fp.export(fitted, "vespa-onnx")).score(columns(NAMES, dense(data.X)))
     expected = fitted.predict(data)
     assert np.abs(actual - expected).max() <= 1e-6 * np.abs(expected).max()
 

@@ -10,6 +10,7 @@ import pytest
 
 import firstpage as fp
 from tests.cli.conftest import run  # noqa: F401
+from tests.narrow import dense, instance
 
 
 def hit(name: str, **values: float | None) -> dict:
@@ -29,7 +30,7 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
     ):
         data = fp.interop.read_feature_log(file)
     assert data.feature_names == ("title", "body", "extra")
-    assert data.X.tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]
+    assert dense(data.X).tolist() == [[2.5, 0, 0], [0.5, 7, 0], [3, 1, 1]]
     assert list(data.queries) == ["red shoes", "hat"]
     (tmp_path / "q.qrels").write_text("red shoes\t0\tb\t2\nhat 0 a 1\nhat 0 z 1\n")
     target = tmp_path / "d.parquet"
@@ -41,11 +42,11 @@ def test_feature_logs_are_read_from_all_forms(tmp_path: Path, run) -> None:  # n
         "label 0; 1 judged pairs of 1 queries have no features, such as document 'z' of query "
         "'hat'." in done.stderr
     )
-    assert fp.read(target).y.tolist() == [0, 2, 1]
+    assert instance(fp.Dataset, fp.read(target)).y.tolist() == [0, 2, 1]
     assert run(*arguments, "--unjudged", "drop").returncode == 0
-    again = fp.read(target)
+    again = instance(fp.Dataset, fp.read(target))
     assert again.y.tolist() == [2, 1]
-    assert again.X.tolist() == [[0.5, 7, 0], [3, 1, 1]]
+    assert dense(again.X).tolist() == [[0.5, 7, 0], [3, 1, 1]]
     assert again.feature_names == ("title", "body", "extra")
     done = run(*arguments[:-1], tmp_path / "d.txt")
     assert (done.returncode, done.stderr.count("\n")) == (1, 2)
@@ -131,7 +132,7 @@ def test_hits_without_a_log_are_dropped(tmp_path: Path) -> None:
     (tmp_path / "l.json").write_text(json.dumps(response(hit("a", x=1), {"_id": "b"})))
     with pytest.warns(fp.FirstpageWarning, match="1 hits have no logged features"):
         data = fp.interop.read_feature_log(tmp_path / "l.json")
-    assert data.X.tolist() == [[1.0]]
+    assert dense(data.X).tolist() == [[1.0]]
 
 
 # --- Solr, and the engine's own ranking
@@ -164,7 +165,7 @@ def test_feature_logs_of_solr_are_read(tmp_path: Path, form: str) -> None:
     query = "red shoes" if form in ("response", "lines") else "hat"
     data = fp.interop.read_feature_log(file, fp.Qrels.from_dict({query: {"a": 2, "b": 1, "c": 0}}))
     assert data.feature_names == ("title", "originalScore", "age")
-    assert data.X.tolist() == [[0.5, 2, 0], [0, 0, 3], [0, 0, 0]]
+    assert dense(data.X).tolist() == [[0.5, 2, 0], [0, 0, 3], [0, 0, 0]]
     assert list(data.queries) == [query]
     assert data.y.tolist() == [2, 1, 0]
     assert fp.interop.read_logged_run(file).to_dict() == {query: {"a": 2.0, "b": 1.5, "c": 1.0}}

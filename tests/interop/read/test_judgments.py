@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,8 @@ def test_errors_in_compressed_tables_name_the_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".TSV.xz"])
 def test_tab_separated_tables_are_read(tmp_path: Path, suffix: str) -> None:
     text = (CLICKED + "q,a,1,0\nq,b,2,1\n").replace(",", "\t").encode()
-    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix[4:], bytes)(text)
+    packers: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress}
+    packed = packers.get(suffix[4:], bytes)(text)
     (tmp_path / f"c{suffix}").write_bytes(packed)
     assert fp.interop.read_clicks(tmp_path / f"c{suffix}") == [("q", "b", "a")]
 

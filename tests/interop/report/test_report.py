@@ -80,7 +80,6 @@ def test_brackets_after_a_line_break_of_latex_are_protected() -> None:
     assert "\na[b] & 3" in rows
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
 def test_tables_compile_in_plain_latex(tmp_path) -> None:
     symbols = Table(

@@ -188,12 +188,13 @@ def verify_store(location: str, tally: Tally) -> dict[str, Any]:
         ):
             if row["last"] + 1 != row["n"]:
                 problems.append(f"task {row['task']}: the log has gaps")
-            task = tasks.get(tx, row["task"])
-            assert task is not None
-            keys = [d["key"] for d in texts.documents_of(tx, task.query)]
-            session = Session(keys, task.setting, log.since(tx, task.id))
-            if len(session.judgments) != task.judgments or session.done != (task.state == "done"):
-                problems.append(f"task {task.id}: the log says otherwise than the task")
+            stored_task = tasks.get(tx, row["task"])
+            assert stored_task is not None
+            keys = [d["key"] for d in texts.documents_of(tx, stored_task.query)]
+            session = Session(keys, stored_task.setting, log.since(tx, stored_task.id))
+            done = stored_task.state == "done"
+            if len(session.judgments) != stored_task.judgments or session.done != done:
+                problems.append(f"task {stored_task.id}: the log says otherwise than the task")
             replayed += 1
     store.close()
     return {

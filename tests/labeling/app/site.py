@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -217,7 +217,7 @@ def query(number: int, documents: int = 6) -> QueryRecord:
     )
 
 
-def jsonl(*rows: dict[str, Any]) -> bytes:
+def jsonl(*rows: Mapping[str, object]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 

@@ -78,7 +78,6 @@ def test_a_login_expires(site: Site) -> None:
     assert ada.get("/api/v1/me").status_code == 401
 
 
-@pytest.mark.slow
 def test_guessing_is_limited_by_login(db_site: Site) -> None:
     with_password(db_site, "ada")
     client = db_site.client()
@@ -89,7 +88,6 @@ def test_guessing_is_limited_by_login(db_site: Site) -> None:
     assert log_in(client, "ada").status_code == 200
 
 
-@pytest.mark.slow
 def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "BY_NETWORK", 4)
     client = site.client()
@@ -97,7 +95,6 @@ def test_guessing_is_limited_by_address(site: Site, monkeypatch: pytest.MonkeyPa
     assert codes == [401] * 4 + [429]
 
 
-@pytest.mark.slow
 def test_a_correct_password_resets_the_failure_count(site: Site) -> None:
     with_password(site, "ada")
     client = site.client()
@@ -107,7 +104,6 @@ def test_a_correct_password_resets_the_failure_count(site: Site) -> None:
         assert log_in(client, "ada").status_code == 200
 
 
-@pytest.mark.slow
 def test_an_unknown_login_takes_as_long_as_a_known_one(
     site: Site, real_passwords: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +220,6 @@ def test_password_reset_with_a_link(db_site: Site) -> None:
     assert log_in(db_site.client(), "ada", NEW).status_code == 200
 
 
-@pytest.mark.slow
 def test_a_lead_manages_only_their_own_people(site: Site) -> None:
     """Otherwise the lead of one project could take over another by resetting a password."""
     site.project("books")
@@ -240,7 +235,6 @@ def test_a_lead_manages_only_their_own_people(site: Site) -> None:
         assert reply.status_code == 404
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])
 def test_deletion_of_a_persons_data(db_site: Site, choice: str) -> None:
     db_site.project()

@@ -45,7 +45,6 @@ def order(lena: Client, **options: Any) -> list[str]:
     return keys
 
 
-@pytest.mark.slow
 def test_a_verdict_changes_the_truth_until_it_is_withdrawn(db_site: Site) -> None:
     lena = disputed(db_site)
     before = order(lena)
@@ -90,7 +89,6 @@ def _log(lena: Client) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.slow
 def test_the_value_is_the_expected_change_of_the_exported_truth(site: Site) -> None:
     """Settle the first dispute both ways, and compare the truths that follow with its value."""
     lena = disputed(site)
@@ -106,7 +104,6 @@ def test_the_value_is_the_expected_change_of_the_exported_truth(site: Site) -> N
     assert first["value"] == pytest.approx(expected, abs=0.05)
 
 
-@pytest.mark.slow
 def test_verdicts_weigh_as_the_project_says(site: Site) -> None:
     lena = disputed(site, options={"verdict_weight": 0})
     before = order(lena)
@@ -122,7 +119,6 @@ def test_verdicts_weigh_as_the_project_says(site: Site) -> None:
     assert "must be a number from 0 to 1000" in refused.json()["detail"]
 
 
-@pytest.mark.slow
 def test_a_verdict_alone_corrects_a_single_assessor(site: Site) -> None:
     site.project(queries=1, documents=4, options={"bad": True})
     site.client("ada").judge(site.task("books", "ada"))
@@ -134,7 +130,6 @@ def test_a_verdict_alone_corrects_a_single_assessor(site: Site) -> None:
     assert (found["order"], found["bad"], found["verdicts"]) == (["d1", "d2", "d3"], ["d0"], 1)
 
 
-@pytest.mark.slow
 def test_grades_are_settled_document_by_document(site: Site) -> None:
     site.project(assessors=("ada", "bo"), queries=1, documents=4, tool="grades")
     site.client("ada").judge(site.task("books", "ada"))
@@ -190,7 +185,6 @@ def test_verdicts_mark_documents_bad_as_the_page_offers(
     assert lena.post(f"{API}/verdicts", json=verdict(**{**fields, "bad": []})).status_code == 204
 
 
-@pytest.mark.slow
 def test_answers_are_filtered(site: Site) -> None:
     lena = disputed(site)
 
@@ -218,7 +212,6 @@ def test_answers_are_filtered(site: Site) -> None:
     assert lena.get(f"{API}/answers", params={"speed": "quick"}).status_code == 422
 
 
-@pytest.mark.slow
 def test_fast_answers_are_those_far_below_the_persons_median(site: Site) -> None:
     site.project(queries=1, documents=5)
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -236,7 +229,6 @@ def test_fast_answers_are_those_far_below_the_persons_median(site: Site) -> None
     assert times == {"fast": [0.5], "slow": [90.0]}
 
 
-@pytest.mark.slow
 def test_an_answer_is_shown_as_its_assessor_saw_it(site: Site) -> None:
     lena = disputed(site)
     row = lena.get(f"{API}/answers", params={"assessor": "bo"}).json()["answers"][-1]
@@ -250,7 +242,6 @@ def test_an_answer_is_shown_as_its_assessor_saw_it(site: Site) -> None:
     assert site.client("eve").get(path).status_code == 404
 
 
-@pytest.mark.slow
 def test_hostile_texts_of_people_are_escaped(site: Site) -> None:
     site.project(assessors=("ada", "bo"), queries=1, documents=4)
     with site.store.write() as tx:
@@ -272,7 +263,6 @@ def test_hostile_texts_of_people_are_escaped(site: Site) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text, path
 
 
-@pytest.mark.slow
 def test_verdicts_by_form(site: Site) -> None:
     lena = disputed(site)
     form = {
@@ -293,7 +283,6 @@ def test_verdicts_by_form(site: Site) -> None:
     assert "no verdict 0" in lena.post("/p/books/adjudicate/withdraw", data=form).text
 
 
-@pytest.mark.slow
 def test_deleting_a_person_deletes_the_reasons_of_their_verdicts(site: Site) -> None:
     lena = disputed(site)
     lena.post(f"{API}/verdicts", json=verdict())

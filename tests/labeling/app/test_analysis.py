@@ -20,6 +20,7 @@ from firstpage.labeling.session.events import from_dict, setting_from_dict
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.statistics.records import Record
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 API = "/api/v1/projects/books"
 
@@ -41,7 +42,7 @@ def test_records_are_the_current_judgments(db_site: Site) -> None:
     ada.post(f"/api/v1/tasks/{task}/undo", json={"seq": third["seq"], "key": "u"})
     ada.post(f"/api/v1/tasks/{task}/revise", json={"seq": 3, "key": "r", "index": 0, "outcome": -1})
     with db_site.store.read() as tx:
-        rows = records(tx, projects.by_slug(tx, "books"))
+        rows = records(tx, present(projects.by_slug(tx, "books")))
     assert len(rows) == 1
     question = first["question"]
     expected = Record(
@@ -57,19 +58,17 @@ def test_records_are_the_current_judgments(db_site: Site) -> None:
     assert rows[0] == expected
 
 
-@pytest.mark.slow
 def test_the_truth_of_one_assessor(db_site: Site) -> None:
     db_site.project(queries=1)
     db_site.client("ada").judge(db_site.task("books", "ada"))
     with db_site.store.read() as tx:
-        labels = truths(tx, projects.by_slug(tx, "books"))
+        labels = truths(tx, present(projects.by_slug(tx, "books")))
     assert len(labels) == 1
     assert labels[0].order == ("d0", "d1", "d2")
     assert labels[0].labels == {"d0": 3, "d1": 2, "d2": 1, "d3": 0, "d4": 0, "d5": 0}
     assert labels[0].assessors == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pairs", "grades"])
 def test_the_consensus_of_several(site: Site, tool: str) -> None:
     judged_project(site, tool=tool)
@@ -83,7 +82,6 @@ def test_the_consensus_of_several(site: Site, tool: str) -> None:
         assert truth["membership"]["d0"] > truth["membership"]["d5"]
 
 
-@pytest.mark.slow
 def test_documents_that_most_assessors_mark_bad_come_last(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     for login in ("ada", "bob"):
@@ -99,11 +97,10 @@ def test_documents_that_most_assessors_mark_bad_come_last(site: Site) -> None:
     assert truth["order"] == ["d1", "d2", "d3"]
 
 
-@pytest.mark.slow
 def test_results_feed_the_study(db_site: Site) -> None:
     judged_project(db_site)
     with db_site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))
+        labels = results(tx, present(projects.by_slug(tx, "books")))
     assert labels["q0", "ada", "pairs"] == {
         "d0": 3.0,
         "d1": 2.0,
@@ -125,7 +122,6 @@ def test_results_feed_the_study(db_site: Site) -> None:
     assert lena.get(f"{API}/disagreements").json()["queries"][0]["worth_discussing"] is False
 
 
-@pytest.mark.slow
 def test_disagreements_are_reported(site: Site) -> None:
     site.project(assessors=("ada", "bob"), queries=1)
     site.client("ada").judge(site.task("books", "ada"))
@@ -145,13 +141,12 @@ def test_a_skipped_grade_is_no_grade(site: Site) -> None:
     while state["question"]:
         state = ada.answer(state, 3).json()
     with site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "grades"]
+        labels = results(tx, present(projects.by_slug(tx, "books")))["q0", "ada", "grades"]
     assert set(labels.values()) == {3.0}
     assert first not in labels
     assert site.client("lena").get(f"{API}/effort").json()["skipped"] == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("given", "median"), [((4, 1, 3), 3), ((4, 1), 1), ((2,), 2)])
 def test_grades_of_several_people_are_combined_by_the_lower_median(
     site: Site, given: tuple[int, ...], median: int
@@ -171,7 +166,6 @@ def test_grades_of_several_people_are_combined_by_the_lower_median(
     assert (truth["tool"], truth["order"]) == ("grades", ["d1"])
 
 
-@pytest.mark.slow
 def test_the_truth_page_lists_omissions(site: Site) -> None:
     site.project(queries=2)
     lena = site.client("lena")
@@ -194,7 +188,6 @@ def test_texts_that_are_too_long_are_refused(site: Site) -> None:
     assert "at most 300 characters" in refused.text
 
 
-@pytest.mark.slow
 def test_analysis_of_an_empty_project(site: Site) -> None:
     site.project("books", queries=0)
     lena = site.client("lena")
@@ -212,7 +205,6 @@ def test_analysis_of_an_empty_project(site: Site) -> None:
         assert lena.get(f"{API}/export/{name}").status_code == 200, name
 
 
-@pytest.mark.slow
 def test_progress(site: Site) -> None:
     site.project(assessors=("ada", "bob"))
     site.client("ada").judge(site.task("books", "ada"))
@@ -225,7 +217,6 @@ def test_progress(site: Site) -> None:
     assert [row["query"] for row in progress["queries"]] == ["q0", "q1"]
 
 
-@pytest.mark.slow
 def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     judged_project(site)
     lena = site.client("lena")
@@ -241,7 +232,7 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     download("truth.letor")
     data = read_letor(tmp_path / "truth.letor")
     assert data.n_docs == 12
-    assert next(iter(data.docids)) == "d0"
+    assert next(iter(present(data.docids))) == "d0"
     lines = [json.loads(line) for line in download("truth.jsonl").splitlines()]
     assert lines[0]["order"] == ["d0", "d1", "d2"]
     assert {"tied", "bad", "confidence"} <= set(lines[0])
@@ -255,7 +246,6 @@ def test_exports_read_back(site: Site, tmp_path: Any) -> None:
     assert "Agreement" in download("report.html")
 
 
-@pytest.mark.slow
 def test_csv_cells_are_not_formulas(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -275,7 +265,6 @@ def test_every_text_cell_is_escaped() -> None:
     assert cells["right"] == ""
 
 
-@pytest.mark.slow
 def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
     site.project(queries=1, setting={"k": 3, "strategy": "insertion", "seed": 5})
     site.client("ada").judge(site.task("books", "ada"))
@@ -287,7 +276,6 @@ def test_a_session_can_be_replayed_from_the_exported_log(site: Site) -> None:
     assert session.order == ("d0", "d1", "d2")
 
 
-@pytest.mark.slow
 def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
     site.project(queries=1)
     task = site.task("books", "ada")
@@ -298,7 +286,6 @@ def test_labels_after_a_switch_to_a_smaller_k(site: Site) -> None:
     assert sorted(truth["labels"].values(), reverse=True)[:3] == [2, 1, 0]
 
 
-@pytest.mark.slow
 def test_ties_are_exported_with_the_truth(site: Site) -> None:
     site.project(
         queries=1,
@@ -313,7 +300,6 @@ def test_ties_are_exported_with_the_truth(site: Site) -> None:
     assert len(truth["tied"][0]) >= 2
 
 
-@pytest.mark.slow
 def test_unmeasured_time_does_not_count(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -324,7 +310,6 @@ def test_unmeasured_time_does_not_count(site: Site) -> None:
     assert effort["seconds_per_judgment"]["mean"] == 2
 
 
-@pytest.mark.slow
 def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -339,7 +324,6 @@ def test_clipped_times_are_excluded_from_effort(site: Site) -> None:
     assert "86400" not in page
 
 
-@pytest.mark.slow
 def test_known_answers_count_in_their_direction(site: Site) -> None:
     """In a project of lists, 1 and 2 are both correct where 2 is known."""
     site.project(

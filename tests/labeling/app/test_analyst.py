@@ -15,6 +15,7 @@ from firstpage.labeling.app.store import people, projects, tasks
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.projects import Project
 from tests.labeling.app.site import Site
+from tests.narrow import present
 
 
 def process_id(tx: Tx, project: Project) -> int:
@@ -29,7 +30,7 @@ def fail(tx: Tx, project: Project, line: str) -> None:
 def judged(site: Site) -> Iterator[tuple[Site, Project]]:
     site.project("books", queries=2)
     with site.store.read() as tx:
-        yield site, projects.by_slug(tx, "books")
+        yield site, present(projects.by_slug(tx, "books"))
 
 
 def test_results_are_kept_until_something_changes(judged: tuple[Site, Project]) -> None:
@@ -42,7 +43,7 @@ def test_results_are_kept_until_something_changes(judged: tuple[Site, Project]) 
 
     analyst = Analyst(site.store)
     assert [analyst.compute(counted, project) for _ in range(3)] == [1, 1, 1]
-    versions = {None: version(site, project)}
+    versions: dict[str | None, object] = {None: version(site, project)}
     with site.store.write() as tx:
         task = tasks.of_project(tx, project.id)[0]
         tasks.set_state(tx, task.id, "done", judgments=0)
@@ -59,7 +60,6 @@ def version(site: Site, project: Project) -> object:
         return project_version(tx, project)
 
 
-@pytest.mark.slow
 def test_a_process_of_its_own_gives_the_same_and_survives(judged: tuple[Site, Project]) -> None:
     site, project = judged
     inside, outside = Analyst(site.store), Analyst(site.store, separate=True)

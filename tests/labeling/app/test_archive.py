@@ -29,7 +29,6 @@ def count(site: Site) -> dict[str, int]:
     return {name: n for name, n in rows.items() if n and name not in ("audit", "logins")}
 
 
-@pytest.mark.slow
 def test_an_archived_query_is_hidden_and_restored(db_site: Site) -> None:
     db_site.project(queries=2)
     ada, lena = db_site.client("ada"), db_site.client("lena")
@@ -51,7 +50,6 @@ def test_an_archived_query_is_hidden_and_restored(db_site: Site) -> None:
     assert ada.state(task)["done"]
 
 
-@pytest.mark.slow
 def test_a_query_is_deleted_with_everything_that_refers_to_it(db_site: Site) -> None:
     db_site.project(queries=1)
     before = count(db_site)
@@ -75,7 +73,6 @@ def test_a_query_is_deleted_with_everything_that_refers_to_it(db_site: Site) -> 
     assert count(db_site) == before, "nothing is left, and the other project is whole"
 
 
-@pytest.mark.slow
 def test_a_restored_project_is_opened_again(site: Site) -> None:
     site.project(queries=1)
     lena, ada, task = site.client("lena"), site.client("ada"), site.task("books", "ada")
@@ -86,7 +83,6 @@ def test_a_restored_project_is_opened_again(site: Site) -> None:
     assert ada.judge(task)["done"]
 
 
-@pytest.mark.slow
 def test_an_archived_project_is_hidden_from_assessors(site: Site) -> None:
     site.project(queries=1)
     lena, ada = site.client("lena"), site.client("ada")
@@ -102,7 +98,6 @@ def test_an_archived_project_is_hidden_from_assessors(site: Site) -> None:
     assert ada.get(API).status_code == 200
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("opened", [True, False])
 def test_nothing_is_imported_into_an_archived_project(site: Site, opened: bool) -> None:
     site.project(queries=1, opened=opened)
@@ -114,7 +109,6 @@ def test_nothing_is_imported_into_an_archived_project(site: Site, opened: bool) 
     assert "is archived; restore it first" in refused.json()["detail"]
 
 
-@pytest.mark.slow
 def test_documents_change_until_the_first_answer(site: Site) -> None:
     """Also in a session that a server has in memory."""
     site.project(queries=1, documents=4, setting={"k": 3, "strategy": "heap"})
@@ -132,7 +126,6 @@ def test_documents_change_until_the_first_answer(site: Site) -> None:
     assert "answers are based on them" in refused.json()["detail"]
 
 
-@pytest.mark.slow
 def test_documents_with_a_verdict_do_not_change(site: Site) -> None:
     site.project(queries=1, documents=4)
     lena, ada = site.client("lena"), site.client("ada")
@@ -153,7 +146,6 @@ def test_documents_with_a_verdict_do_not_change(site: Site) -> None:
     assert lena.post(f"{API}/verdicts/withdraw", json=withdrawn).status_code == 204
 
 
-@pytest.mark.slow
 def test_a_verdict_that_is_undone_lets_documents_change(site: Site) -> None:
     site.project(queries=1, documents=4)
     lena = site.client("lena")
@@ -164,7 +156,6 @@ def test_a_verdict_that_is_undone_lets_documents_change(site: Site) -> None:
     assert lena.post(f"{API}/documents/archive", json=body).status_code == 204
 
 
-@pytest.mark.slow
 def test_the_pages_of_queries(site: Site) -> None:
     site.project(queries=3)
     lena = site.client("lena")
@@ -202,7 +193,6 @@ def label(*words: object, code: int = 0) -> str:
     return done.output + str(done.exception or "")
 
 
-@pytest.mark.slow
 def test_the_shell_lists_and_removes_queries(store_folder: str, tmp_path: Path) -> None:
     rows = json.loads(label("queries", store_folder, "--json"))
     assert [(r["query"], r["state"], r["done"]) for r in rows] == [
@@ -223,7 +213,6 @@ def test_the_shell_lists_and_removes_queries(store_folder: str, tmp_path: Path) 
     assert "none yet" in label("queries", store_folder, code=1)
 
 
-@pytest.mark.slow
 def test_unfinished_queries_have_a_truth_when_asked(store_folder: str, tmp_path: Path) -> None:
     label("export", store_folder, "-o", tmp_path / "truth.jsonl")
     assert len((tmp_path / "truth.jsonl").read_text().splitlines()) == 1
@@ -240,7 +229,6 @@ def test_unfinished_queries_have_a_truth_when_asked(store_folder: str, tmp_path:
     assert "--partial" in output
 
 
-@pytest.mark.slow
 def test_the_shell_shows_what_cannot_change(store_folder: str) -> None:
     output = label("settings", store_folder)
     assert "k, strategy, seed, refine and rates cannot change any more" in output

@@ -12,6 +12,7 @@ from firstpage.labeling.app.store import people, projects, tasks
 from firstpage.labeling.app.store.tasks import TaskRow
 from firstpage.labeling.session.events import DEFAULT_STRATEGY
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 API = "/api/v1/projects/study"
 
@@ -38,11 +39,10 @@ def study(site: Site, assessors: int = 4, queries: int = 8, **options: Any) -> A
 
 def loads(site: Site) -> Counter[int]:
     with site.store.read() as tx:
-        project = projects.by_slug(tx, "study")
+        project = present(projects.by_slug(tx, "study"))
         return Counter(t.person for t in tasks.of_project(tx, project.id))
 
 
-@pytest.mark.slow
 def test_a_preview_changes_nothing(db_site: Site) -> None:
     lena = study(db_site, replicates=2)
     plan = lena.get(f"{API}/assignment").json()
@@ -56,12 +56,11 @@ def test_a_preview_changes_nothing(db_site: Site) -> None:
     assert set(loads(db_site).values()) == {4}
 
 
-@pytest.mark.slow
 def test_a_study_with_both_tools(site: Site) -> None:
     lena = study(site, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")
     with site.store.read() as tx:
-        rows = tasks.of_project(tx, projects.by_slug(tx, "study").id)
+        rows = tasks.of_project(tx, present(projects.by_slug(tx, "study")).id)
     assert {(t.tool, t.setting.strategy) for t in rows} == {
         ("pairs", DEFAULT_STRATEGY),
         ("grades", "five-grade"),
@@ -71,7 +70,6 @@ def test_a_study_with_both_tools(site: Site) -> None:
     )
 
 
-@pytest.mark.slow
 def test_assigning_again_keeps_started_tasks(db_site: Site) -> None:
     lena = study(db_site)
     lena.post(f"{API}/assignment")
@@ -80,7 +78,9 @@ def test_assigning_again_keeps_started_tasks(db_site: Site) -> None:
     a0 = db_site.client("a0")
     a0.answer(a0.state(task))
     with db_site.store.write() as tx:
-        projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, "late"), "assessor")
+        projects.join(
+            tx, present(projects.by_slug(tx, "study")), people.ensure(tx, "late"), "assessor"
+        )
     lena.post(f"{API}/assignment")
     workloads = loads(db_site)
     assert len(workloads) == 5, "the late assessor has tasks"
@@ -89,7 +89,6 @@ def test_assigning_again_keeps_started_tasks(db_site: Site) -> None:
     assert a0.state(task)["seq"] == 1
 
 
-@pytest.mark.slow
 def test_open_tasks_of_a_departed_assessor_are_reassigned(db_site: Site) -> None:
     lena = study(db_site)
     lena.post(f"{API}/assignment")
@@ -113,14 +112,13 @@ def test_open_tasks_of_a_departed_assessor_are_reassigned(db_site: Site) -> None
 
 def rows(site: Site) -> list[TaskRow]:
     with site.store.read() as tx:
-        return tasks.of_project(tx, projects.by_slug(tx, "study").id)
+        return tasks.of_project(tx, present(projects.by_slug(tx, "study")).id)
 
 
 def task_row(site: Site, number: int) -> TaskRow:
     return next(t for t in rows(site) if t.id == number)
 
 
-@pytest.mark.slow
 def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Site) -> None:
     """With two assessors per query of two, every query lacks one when one of them leaves."""
     lena = study(site, assessors=2, queries=2, replicates=2)
@@ -143,10 +141,11 @@ def test_queries_without_an_eligible_assessor_are_reported_as_uncovered(site: Si
 
 def join(site: Site, login: str) -> None:
     with site.store.write() as tx:
-        projects.join(tx, projects.by_slug(tx, "study"), people.ensure(tx, login), "assessor")
+        projects.join(
+            tx, present(projects.by_slug(tx, "study")), people.ensure(tx, login), "assessor"
+        )
 
 
-@pytest.mark.slow
 def test_a_returned_query_without_another_assessor_is_uncovered(site: Site) -> None:
     lena = study(site, assessors=1, queries=2)
     lena.post(f"{API}/assignment")
@@ -160,7 +159,6 @@ def test_a_returned_query_without_another_assessor_is_uncovered(site: Site) -> N
     assert sorted(t.state for t in rows(site)) == ["open", "open", "skipped"]
 
 
-@pytest.mark.slow
 def test_new_assessors_without_tasks_are_reported_and_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
@@ -187,7 +185,6 @@ def primary(site: Site) -> list[str]:
     return re.findall(r'class="(?:button )?main"[^>]*>([^<]*)<', page)
 
 
-@pytest.mark.slow
 def test_the_primary_action_is_what_a_lead_does_next(site: Site) -> None:
     """Assigning again is primary only if a query or an assessor lacks something."""
     lena = study(site, assessors=2, queries=4)
@@ -206,7 +203,6 @@ def test_the_primary_action_is_what_a_lead_does_next(site: Site) -> None:
     assert primary(site) == ["Watch the progress"]
 
 
-@pytest.mark.slow
 def test_later_queries_are_assigned(site: Site) -> None:
     lena = study(site, assessors=2)
     lena.post(f"{API}/assignment")
@@ -220,7 +216,6 @@ def test_later_queries_are_assigned(site: Site) -> None:
     assert [t.query_key for t in rows(site)].count("new") == 1
 
 
-@pytest.mark.slow
 def test_a_returning_assessor_keeps_started_tasks(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
@@ -234,7 +229,6 @@ def test_a_returning_assessor_keeps_started_tasks(site: Site) -> None:
     assert lena.get(f"{API}/progress").json()["all"]["abandoned"] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["anonymize", "remove"])
 def test_tasks_of_a_deleted_person_are_reassigned(site: Site, choice: str) -> None:
     lena = study(site)
@@ -248,7 +242,6 @@ def test_tasks_of_a_deleted_person_are_reassigned(site: Site, choice: str) -> No
     assert lena.get(f"{API}/progress").json()["all"]["tasks"] == 8
 
 
-@pytest.mark.slow
 def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None:
     lena = study(site)
     lena.post(f"{API}/assignment")
@@ -264,7 +257,6 @@ def test_removal_is_confirmed_and_reports_reassigned_queries(site: Site) -> None
     assert "/remove" not in page
 
 
-@pytest.mark.slow
 def test_problems_name_people(site: Site) -> None:
     lena = study(site, assessors=5, queries=5, tools=["pairs", "grades"])
     lena.post(f"{API}/assignment")
@@ -277,7 +269,6 @@ def test_problems_name_people(site: Site) -> None:
     assert "assessor late never uses pairs" in lines
 
 
-@pytest.mark.slow
 def test_impossible_assignments_are_reported(site: Site) -> None:
     lena = study(site, assessors=1, replicates=3)
     reply = lena.get(f"{API}/assignment")
@@ -285,7 +276,6 @@ def test_impossible_assignments_are_reported(site: Site) -> None:
     assert "at least 3 assessors" in reply.json()["detail"]
 
 
-@pytest.mark.slow
 def test_finished_queries_cannot_be_returned(site: Site) -> None:
     site.project(queries=1)
     ada, task = site.client("ada"), site.task("books", "ada")

@@ -33,7 +33,6 @@ def counts(store: Store) -> dict[str, int]:
         }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.db", "copy.jsonl", "copy.jsonl.gz"])
 def test_backup_and_restore_round_trip(db_site: Site, tmp_path: Path, name: str) -> None:
     db_site.project()
@@ -48,7 +47,6 @@ def test_backup_and_restore_round_trip(db_site: Site, tmp_path: Path, name: str)
     other.store.close()
 
 
-@pytest.mark.slow
 def test_links_end_with_a_restore(db_site: Site, tmp_path: Path) -> None:
     """A link that was revoked after the backup must not become valid again."""
     with db_site.store.write() as tx:
@@ -103,7 +101,6 @@ def test_backup_during_writes(site: Site, tmp_path: Path) -> None:
         copy.close()
 
 
-@pytest.mark.slow
 def test_restore_into_a_nonempty_store_is_refused(site: Site, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.jsonl")
@@ -147,7 +144,6 @@ def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stor
     store.close()
 
 
-@pytest.mark.slow
 def test_a_truncated_backup_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     copy, cut = tmp_path / "copy.jsonl", tmp_path / "cut.jsonl"
@@ -166,7 +162,6 @@ def test_a_truncated_backup_is_refused(site: Site, empty_store: Store, tmp_path:
     assert restore(copy, empty_store).rows == len(lines) - 2
 
 
-@pytest.mark.slow
 def test_a_truncated_database_is_refused(site: Site, empty_store: Store, tmp_path: Path) -> None:
     site.project()
     back_up(site.store, tmp_path / "copy.db")
@@ -211,7 +206,6 @@ def test_inconsistent_rows_are_refused(site: Site, empty_store: Store, tmp_path:
     assert is_one_line(refusal(tmp_path / "copy.jsonl", empty_store), "is inconsistent")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c.db", "c.jsonl", "c.jsonl.gz", "c.jsonl.xz", "c.jsonl.zst"])
 def test_only_the_owner_can_read_a_backup(site: Site, tmp_path: Path, name: str) -> None:
     site.project()

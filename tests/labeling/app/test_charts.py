@@ -11,7 +11,6 @@ from tests.labeling.app.site import Site
 API = "/api/v1/projects/books"
 
 
-@pytest.mark.slow
 def test_agreement_of_every_two_assessors(site: Site) -> None:
     site.project(assessors=("ada", "bo", "cy"), queries=1, documents=4)
     for login, sign in (("ada", 1), ("bo", 1), ("cy", -1)):
@@ -32,7 +31,6 @@ def test_agreement_of_every_two_assessors(site: Site) -> None:
     assert "Who agrees with whom" in page
 
 
-@pytest.mark.slow
 def test_grades_of_two_assessors_are_counted_in_both_orders(site: Site) -> None:
     site.project(assessors=("ada", "bo"), queries=1, documents=3, tool="grades")
     site.client("ada").judge(site.task("books", "ada"), lambda left, _: int(left[1]))
@@ -48,7 +46,6 @@ def test_grades_of_two_assessors_are_counted_in_both_orders(site: Site) -> None:
     assert "Grades of two assessors" in page
 
 
-@pytest.mark.slow
 def test_wins_by_system_have_an_interval_over_queries(site: Site) -> None:
     project = lists_project(site, graded_queries(8))
     judge_first(site, project, "ada", 8)
@@ -64,7 +61,6 @@ def test_wins_by_system_have_an_interval_over_queries(site: Site) -> None:
     assert "Which system wins" in site.client("lena").get("/p/books/measure").text
 
 
-@pytest.mark.slow
 def test_questions_are_counted_apart_and_probes_measure_transitivity(site: Site) -> None:
     setting = {"k": 4, "strategy": "insertion", "probe_rate": 0.5}
     site.project(queries=3, documents=6, setting=setting)
@@ -82,7 +78,6 @@ def test_questions_are_counted_apart_and_probes_measure_transitivity(site: Site)
     assert "Answers by day" in page
 
 
-@pytest.mark.slow
 def test_the_expected_end_follows_from_the_pace(site: Site) -> None:
     site.project(queries=2, documents=6)
     ada, lena, task = site.client("ada"), site.client("lena"), site.task("books", "ada")

@@ -54,7 +54,6 @@ def predicted_margins(site: Site, project: Project, pairs: list[tuple[Any, Any]]
     return [abs(float(z)) for z in learned.learner.decision_function(pool)]
 
 
-@pytest.mark.slow
 def test_the_least_certain_pair_comes_first(site: Site) -> None:
     project, grades = started_project(site, "simple-margin")
     ada = site.client("ada")
@@ -73,7 +72,6 @@ def test_the_least_certain_pair_comes_first(site: Site) -> None:
         judge(ada, expected, grades)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ACTIVE)
 def test_every_query_is_judged_once_with_every_method(site: Site, method: str) -> None:
     """Two people judge their own tasks in turn until none is open."""
@@ -96,7 +94,6 @@ def test_every_query_is_judged_once_with_every_method(site: Site, method: str) -
     assert [next_choice(site.client(login))["task"] for login in done] == [None, None]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ACTIVE)
 def test_an_answer_changes_the_next_choice(site: Site, method: str) -> None:
     """Two servers with the same log choose the same; another answer can change the choice."""
@@ -109,7 +106,6 @@ def test_an_answer_changes_the_next_choice(site: Site, method: str) -> None:
         judge((site, other)[number % 2].client("ada"), first_choice["task"], grades)
 
 
-@pytest.mark.slow
 def test_an_undone_query_comes_first(site: Site) -> None:
     started_project(site, "simple-margin")
     ada, task = site.client("ada"), site.task("books", "ada", 4)
@@ -120,7 +116,6 @@ def test_an_undone_query_comes_first(site: Site) -> None:
     assert next_choice(ada)["method"] == "simple-margin"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ACTIVE)
 def test_too_few_judgments_are_reported_to_leads_only(site: Site, method: str) -> None:
     started_project(site, method, count=21, first=19)
@@ -136,7 +131,6 @@ def test_too_few_judgments_are_reported_to_leads_only(site: Site, method: str) -
     assert f"The chosen method, {method}, is not used: there are 19" in page
 
 
-@pytest.mark.slow
 def test_without_grades_queries_come_in_working_order(site: Site) -> None:
     lists = (list_document("a", [None]), list_document("b", [None]))
     queries = [QueryRecord(f"q{n}", f"query {n}", "", lists) for n in range(22)]
@@ -151,7 +145,6 @@ def test_without_grades_queries_come_in_working_order(site: Site) -> None:
     )
 
 
-@pytest.mark.slow
 def test_uninformative_pairs_come_in_working_order(site: Site) -> None:
     alike = (list_document("l0", [1, 2]), list_document("l1", [1, 2]))
     queries = graded_queries(22) + [QueryRecord(f"a{n}", f"alike {n}", "", alike) for n in range(2)]
@@ -163,7 +156,6 @@ def test_uninformative_pairs_come_in_working_order(site: Site) -> None:
     }
 
 
-@pytest.mark.slow
 def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
     """With several lists, the open pair with the least certain prediction is next."""
     project = lists_project(site, graded_queries(5, lists=4), list_selection="simple-margin")
@@ -186,7 +178,6 @@ def test_within_a_query_the_pairs_are_chosen_too(site: Site) -> None:
     assert state["done"]
 
 
-@pytest.mark.slow
 def test_an_answer_to_another_open_pair_is_no_conflict(site: Site) -> None:
     """A server accepts the pair that another server showed, even if it would show another pair."""
     project = lists_project(
@@ -230,7 +221,6 @@ def test_the_route_reports_the_reason_to_leads(site: Site) -> None:
     assert choice["fallback_reason"] == "nobody has compared lists yet."
 
 
-@pytest.mark.slow
 def test_programs_follow_the_choice(site: Site) -> None:
     project, _ = started_project(site, "simple-margin", count=26)
     expected = next_choice(site.client("ada"))["task"]
@@ -248,7 +238,6 @@ def test_programs_follow_the_choice(site: Site) -> None:
     assert query_keys[0] == first.query_key
 
 
-@pytest.mark.slow
 def test_concurrent_answers(db_site: Site) -> None:
     """Four people on two servers answer concurrently: every pair is judged once, none is refused."""
     people = ("ada", "bo", "cy", "di")
@@ -271,7 +260,6 @@ def test_concurrent_answers(db_site: Site) -> None:
     assert {(t.state, t.judgments) for t in rows} == {("done", 3)}
 
 
-@pytest.mark.slow
 def test_tasks_with_other_tools_keep_their_position(site: Site) -> None:
     """In a study with several tools, lists are chosen only when a task with lists is due."""
     project, _ = started_project(site, "simple-margin", count=26)

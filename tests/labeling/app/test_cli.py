@@ -14,6 +14,7 @@ from firstpage.labeling.app.store.connect import Store
 from tests.labeling.app.load import Server
 from tests.labeling.app.served import browser
 from tests.labeling.app.site import PASSWORD, Clock, Site, jsonl
+from tests.narrow import present
 
 
 def call(*words: object, code: int = 0) -> Result:
@@ -30,7 +31,6 @@ def documents(folder: Path) -> Path:
     return folder / "d.jsonl"
 
 
-@pytest.mark.slow
 def test_from_files_to_truth(tmp_path: Path) -> None:
     project = tmp_path / "project"
     output = call(
@@ -77,7 +77,6 @@ def links(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+) signs in here \(once\):\s+http://[^/]+(\S+)", text))
 
 
-@pytest.mark.slow
 def test_printed_links_work_after_the_server_has_started(location: str, tmp_path: Path) -> None:
     """`setup` runs before the server, often twice, and the links are mailed in between."""
     people = ("--lead", "lena", "--assessor", "ada", "--documents", documents(tmp_path), "--k", 2)
@@ -94,10 +93,14 @@ def test_printed_links_work_after_the_server_has_started(location: str, tmp_path
     try:
         for login, page in (("lena", "Dashboard"), ("ada", "My queries")):
             with browser(server.address, "10.0.0.1") as client:
-                token = re.search(r'name="csrf" value="(\w+)"', client.get(first[login]).text)[1]
+                token = present(
+                    re.search(r'name="csrf" value="(\w+)"', client.get(first[login]).text)
+                )[1]
                 form = {"csrf": token, "password": PASSWORD}
                 assert client.post(first[login], data=form).status_code == 303
-                token = re.search(r'name="csrf" value="(\w+)"', client.get("/login").text)[1]
+                token = present(re.search(r'name="csrf" value="(\w+)"', client.get("/login").text))[
+                    1
+                ]
                 form = {"csrf": token, "login": login, "password": PASSWORD}
                 assert client.post("/login", data=form).status_code == 303
                 assert page in client.get("/p/more", follow_redirects=True).text
@@ -137,7 +140,6 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
     assert "only the best 2 documents are imported" in notes[2]
 
 
-@pytest.mark.slow
 def test_too_many_documents_give_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +223,6 @@ def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, verb: tuple[st
     assert "is not a database" in error_line(verb[0], tmp_path, *verb[1:])
 
 
-@pytest.mark.slow
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
     call("setup", tmp_path / "p", "--documents", documents(tmp_path))
     path = tmp_path / "p" / "firstpage.db"

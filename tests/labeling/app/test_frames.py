@@ -11,6 +11,7 @@ from firstpage.labeling.app.sanitize import sanitize_document
 from firstpage.labeling.app.store import texts
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from tests.labeling.app.site import Site, add_query
+from tests.narrow import present
 
 POLICY = (
     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
@@ -31,7 +32,7 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
     with site.store.write() as tx:
         from firstpage.labeling.app.store import projects
 
-        project = projects.by_slug(tx, "frames")
+        project = present(projects.by_slug(tx, "frames"))
         query = add_query(
             tx, project.id, QueryRecord("q", "q", "", (DocumentRecord("d", title, kind, body),)), 0
         )
@@ -39,7 +40,6 @@ def serve(site: Site, body: str, kind: str = "html", title: str = "T"):
     return site.client("lena").get(f"/documents/{number}")
 
 
-@pytest.mark.slow
 def test_the_policy_of_a_frame(site: Site) -> None:
     reply = serve(site, HOSTILE)
     assert reply.headers["cache-control"] == "no-store"
@@ -77,7 +77,6 @@ def test_a_style_sheet_cannot_close_its_element() -> None:
     assert sanitize_document("<style>p{color:red}</style>") == "<style>p{color:red}</style>"
 
 
-@pytest.mark.slow
 def test_a_page_that_is_too_complex_is_shown_as_text(site: Site) -> None:
     body = serve(site, "<div>" * 30_000 + "<b>the words</b> &lt;i&gt;").text.split("<body>")[1]
     assert "too large or too deeply nested" in body

@@ -99,7 +99,6 @@ def project_with_grades(site: Site) -> int:
     return site.task("books", "ada")
 
 
-@pytest.mark.slow
 def test_assessors_never_see_grades(db_site: Site) -> None:
     """Grades are in no page, state, frame or prefetched document, before, during and after judging."""
     task = project_with_grades(db_site)

@@ -55,7 +55,6 @@ def test_the_same_origin_is_accepted(site: Site) -> None:
     assert reply.status_code == 200
 
 
-@pytest.mark.slow
 def test_every_response_has_the_security_headers(site: Site) -> None:
     for path in ("/api/v1/me", "/nothing", "/api/v1/openapi.json"):
         headers = site.client().get(path).headers
@@ -94,7 +93,6 @@ def test_uploads_have_their_own_limit(site: Site) -> None:
     assert lena.post("/api/v1/projects/books/import", files=files).status_code == 413
 
 
-@pytest.mark.slow
 def test_proxy_headers_are_trusted_only_if_configured(site: Site) -> None:
     """The last address counts: earlier ones come from the client."""
     forwarded = {"X-Forwarded-For": "6.6.6.6, 9.9.9.9", "X-Forwarded-Proto": "https"}
@@ -130,7 +128,6 @@ INJECTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_sql_injections_fail(db_site: Site) -> None:
     db_site.project()
     lena = db_site.client("lena")

@@ -18,6 +18,7 @@ from firstpage.labeling.app.imports import bundle
 from firstpage.labeling.app.imports.bundle import File, Sources, read
 from firstpage.labeling.app.imports.pictures import MAX_BYTES, from_folder, from_uploads
 from tests.labeling.app.site import Site, jsonl
+from tests.narrow import present
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest of the picture"
 TOPICS = b"""<top>
@@ -65,7 +66,7 @@ def keys(parsed: bundle.Bundle) -> dict[str, list[str]]:
     return {q.key: [d.key for d in q.documents] for q in parsed.queries}
 
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"query": "q1", "document": "a", "text": "A", "title": "T", "prior": 2.5},
     {"query": "q1", "document": "b", "html": "<b>B</b>"},
     {"query": "q2", "document": "a", "text": "A"},
@@ -102,7 +103,7 @@ def test_csv_parquet_and_gzip_give_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_cards_and_lists() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"query": "q", "document": "a", "kind": "card", "title": "Lamp", "price": "9", "stock": 3},
         {"query": "q", "document": "b", "items": ["one", {"title": "two", "url": "http://x"}]},
     ]
@@ -170,7 +171,6 @@ def test_omissions_are_noted() -> None:
     assert read(sources(documents=file("d.jsonl", jsonl(*ROWS)))).notes == ()
 
 
-@pytest.mark.slow
 def test_omissions_are_noted_by_the_api_and_the_page(site: Site) -> None:
     site.project(queries=0, opened=False)
     lena = site.client("lena")
@@ -279,7 +279,6 @@ def test_invalid_files_give_one_line_errors(case: str, files: dict[str, Any], me
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.parquet", "bomb.csv.gz"])
 def test_decompression_bombs_are_stopped(name: str) -> None:
     if name.endswith("parquet"):
@@ -311,7 +310,6 @@ READ_AS = {  # the source and the file name
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", READ_AS)
 def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small gzip of newlines holds millions of lines, and each costs time."""
@@ -333,7 +331,6 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
     assert calls <= 1000
 
 
-@pytest.mark.slow
 def test_a_collection_of_blank_lines_is_stopped() -> None:
     for name in ("c.gz", "c.jsonl.gz"):
         bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
@@ -374,7 +371,6 @@ def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
         read(sources(documents=file("d.parquet", parquet(3_000_000, 1))))
 
 
-@pytest.mark.slow
 def test_a_header_of_many_columns_is_read_fast() -> None:
     header = b",".join(b"c%d" % i for i in range(1_000_000))
     with pytest.raises(
@@ -383,7 +379,6 @@ def test_a_header_of_many_columns_is_read_fast() -> None:
         read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 
-@pytest.mark.slow
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
     parsed = (
@@ -432,7 +427,6 @@ def test_image_types_are_determined_by_content(tmp_path: Path) -> None:
     assert from_uploads({"a.png": io.BytesIO(PNG)}).digest("d", "a.png")
 
 
-@pytest.mark.slow
 def test_import_through_the_api(db_site: Site) -> None:
     """An import is all or nothing, pictures included; gold questions need existing documents."""
     db_site.project("new", opened=False, queries=0)
@@ -460,7 +454,7 @@ def test_import_through_the_api(db_site: Site) -> None:
     with db_site.store.read() as tx:
         from firstpage.labeling.app.store.tables import documents
 
-        row = tx.first(documents.select().where(documents.c.key == "p"))
+        row = present(tx.first(documents.select().where(documents.c.key == "p")))
     shown = lena.get(f"/documents/{row['id']}/image")
     assert shown.content == PNG
     assert shown.headers["content-type"] == "image/png"
@@ -522,7 +516,6 @@ def gold(left: str, right: str | None, outcome: int) -> dict[str, Any]:
     return {"query": "q0", "left": left, "right": right, "outcome": outcome}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "known", "words"),
     [
@@ -594,14 +587,14 @@ def document_rows(count: int, query: str = "q", **columns: Any) -> bytes:
     )
 
 
-@pytest.mark.slow
 def test_documents_per_query_are_limited(site: Site) -> None:
     lena = site.client("lena")
-    for slug, tool, most, more in (
+    cases: list[tuple[str, str, int, dict[str, Any]]] = [
         ("pairs", "pairs", 10_000, {}),
         ("grades", "grades", 5000, {}),
         ("lists", "lists", 100, {"items": ["one"]}),
-    ):
+    ]
+    for slug, tool, most, more in cases:
         site.project(slug, queries=0, opened=False, tool=tool, setting={"k": 3})
         path = f"/api/v1/projects/{slug}/import"
         reply = lena.post(path, files={"documents": ("d.jsonl", document_rows(most + 1, **more))})
@@ -611,7 +604,6 @@ def test_documents_per_query_are_limited(site: Site) -> None:
         assert reply.json()["documents"] == most
 
 
-@pytest.mark.slow
 def test_a_strategy_with_a_lower_document_limit_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

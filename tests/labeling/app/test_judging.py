@@ -15,9 +15,9 @@ from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.options import read_options
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from tests.labeling.app.site import Client, Site, add_query, body, jsonl, log_rows
+from tests.narrow import present
 
 
-@pytest.mark.slow
 def test_a_query_is_judged_to_its_end(site: Site) -> None:
     site.project()
     task = site.task("books", "ada")
@@ -91,11 +91,11 @@ def test_an_undone_query_is_not_done(site: Site) -> None:
     ada, task = site.client("ada"), site.task("books", "ada")
     done = ada.judge(task)
     with site.store.read() as tx:
-        assert tasks.get(tx, task).state == "done"
+        assert present(tasks.get(tx, task)).state == "done"
     back = post(ada, task, "undo", seq=done["seq"], key="u").json()
     assert not back["done"]
     with site.store.read() as tx:
-        assert tasks.get(tx, task).state == "started"
+        assert present(tasks.get(tx, task)).state == "started"
         assert tx.value(text(f"SELECT result FROM tasks WHERE id = {task}")) is None
 
 
@@ -240,11 +240,10 @@ def test_invalid_times_never_refuse_an_answer(
     assert ada.post(f"/api/v1/tasks/{task}/spans", json=spent).status_code == 204
 
 
-@pytest.mark.slow
 def test_a_returned_query_is_reassigned(db_site: Site) -> None:
     db_site.project(queries=1, assessors=("ada",))
     with db_site.store.write() as tx:
-        project = projects.by_slug(tx, "books")
+        project = present(projects.by_slug(tx, "books"))
         projects.join(tx, project, people.ensure(tx, "bob"), "assessor")
     ada, task = db_site.client("ada"), db_site.task("books", "ada")
     state = post(ada, task, "skip", reason="I wrote one of them").json()
@@ -270,14 +269,13 @@ def test_answers_are_refused_unless_the_project_is_open(site: Site, state: str) 
     ada, task = site.client("ada"), site.task("books", "ada")
     open_, lena = ada.state(task), site.person("lena")
     with site.store.write() as tx:
-        projects.set_state(tx, projects.by_slug(tx, "books"), state, lena)
+        projects.set_state(tx, present(projects.by_slug(tx, "books")), state, lena)
     late = ada.answer(open_)
     assert late.status_code == 409
     assert late.json()["state"]["question"] is None
     assert ada.get("/api/v1/projects/books/work").json()["next"] is None
 
 
-@pytest.mark.slow
 def test_tasks_of_a_person(site: Site) -> None:
     site.project(queries=3)
     ada = site.client("ada")
@@ -294,7 +292,6 @@ def test_tasks_of_a_person(site: Site) -> None:
     assert ada.get("/api/v1/projects/books/work").json()["next"] == first
 
 
-@pytest.mark.slow
 def test_hidden_questions_look_like_any_other(site: Site) -> None:
     site.project(documents=12, setting={"k": 5, "strategy": "heap", "repeat_rate": 0.5})
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -320,7 +317,6 @@ def test_documents_of_the_next_question_are_predicted(site: Site) -> None:
     assert not ahead & before
 
 
-@pytest.mark.slow
 def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
     db_site.project(documents=12)
     ada, lena, task = db_site.client("ada"), db_site.client("lena"), db_site.task("books", "ada")
@@ -331,12 +327,11 @@ def test_a_lead_switches_the_strategy_in_mid_query(db_site: Site) -> None:
     ada.judge(task)
     with db_site.store.read() as tx:
         rows = log_rows(tx, task)
-        row = tasks.get(tx, task)
+        row = present(tasks.get(tx, task))
     assert rows[1]["event"]["event"] == "switched"
     assert row.state == "done"
 
 
-@pytest.mark.slow
 def test_two_servers_on_one_database(db_site: Site) -> None:
     """Each server caches its own sessions; the log decides."""
     db_site.project()
@@ -360,7 +355,6 @@ def test_two_servers_on_one_database(db_site: Site) -> None:
     other.store.close()
 
 
-@pytest.mark.slow
 def test_concurrent_answers_to_one_task(db_site: Site) -> None:
     """Of many answers with the same sequence number, as by double clicks, one is recorded."""
     db_site.project()
@@ -415,7 +409,6 @@ def add_training(site: Site, pass_fraction: float = 0.7) -> None:
     assert reply.json()["training"] == 2, reply.text
 
 
-@pytest.mark.slow
 def test_practice_comes_first(db_site: Site) -> None:
     db_site.project()
     add_training(db_site)
@@ -451,7 +444,6 @@ def test_practice_comes_first(db_site: Site) -> None:
 API = "/api/v1/projects/books"
 
 
-@pytest.mark.slow
 def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
     """By whatever amount; skipping a question is not an answer, also where the answer is 0."""
     site.project(tool="lists", queries=1)
@@ -466,7 +458,6 @@ def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
     assert correct == [True, True, False, True]
 
 
-@pytest.mark.slow
 def test_departed_assessors_cannot_judge(site: Site) -> None:
     site.project()
     ada, task = site.client("ada"), site.task("books", "ada")
@@ -490,7 +481,6 @@ def test_a_query_with_one_document_is_done_at_once(site: Site) -> None:
     assert [t["order"] for t in truths if t["query"] == "one"] == [["only"]]
 
 
-@pytest.mark.slow
 def test_a_strategy_must_match_the_tool(site: Site) -> None:
     with site.store.write() as tx, pytest.raises(DataError, match="use it with the tool 'grades'"):
         projects.create(tx, "shop", setting={"strategy": "five-grade"})
@@ -502,7 +492,6 @@ def test_a_strategy_must_match_the_tool(site: Site) -> None:
     site.project("graded", tool="grades", setting={"k": 2, "strategy": "five-grade"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "strategy", "other"),
     [

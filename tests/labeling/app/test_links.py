@@ -11,6 +11,7 @@ from firstpage.labeling.app.server import _invite_first
 from firstpage.labeling.app.store import audit, deletion, invitations, people, projects
 from firstpage.labeling.app.store.invitations import Link
 from tests.labeling.app.site import PASSWORD, Client, Site
+from tests.narrow import present
 
 NEW = "another fine password"
 STRANGER = {"login": "mallory", "name": "Mallory", "password": PASSWORD}
@@ -121,7 +122,7 @@ class TestFirstLead:
     ) -> None:
         text = first_lead_output(site, capsys)
         assert "first lead" in text
-        token = re.search(r"http://here/invitation/(\S+)", text)[1]
+        token = present(re.search(r"http://here/invitation/(\S+)", text))[1]
         page = site.client().get(f"/invitation/{token}").text
         assert "admin" in page
         form = {"token": token, "login": "chief", "password": PASSWORD}
@@ -137,7 +138,7 @@ class TestFirstLead:
         before, text = first_lead_output(site, capsys), first_lead_output(site, capsys)
         assert "lena signs in here" in text
         assert "/invitation/" not in text
-        old, new = (re.search(r"http://here/reset/(\S+)", t)[1] for t in (before, text))
+        old, new = (present(re.search(r"http://here/reset/(\S+)", t))[1] for t in (before, text))
         for token in (old, new):
             assert "<strong>lena</strong>" in site.client().get(f"/reset/{token}").text
         assert reset(site, {"token": old}) == 204
@@ -163,7 +164,6 @@ def site_person(tx: Any, login: str) -> people.Person:
 class TestLists:
     """Admins see all links; a lead sees those of the project and of the people they manage."""
 
-    @pytest.mark.slow
     def test_visibility_of_links(self, db_site: Site) -> None:
         db_site.project("books")
         db_site.project("films", lead="fred", assessors=("carl",))
@@ -194,7 +194,6 @@ class TestLists:
         assert lena.delete(f"/api/v1/projects/books/invitations/{link['id']}").status_code == 204
         assert reset(db_site, link) == 400
 
-    @pytest.mark.slow
     def test_links_are_revoked_with_forms(self, site: Site) -> None:
         site.project()
         lena, administrator = site.client("lena"), admin(site)
@@ -250,7 +249,6 @@ class TestMakers:
         listed = db_site.client("lena").get("/api/v1/projects/books/invitations").json()
         assert [row["open"] for row in listed["invitations"]] == [False]
 
-    @pytest.mark.slow
     def test_a_reset_link_ends_when_the_lead_loses_the_account(self, db_site: Site) -> None:
         db_site.project("books")
         db_site.project("films", lead="fred", assessors=("carl",))
@@ -278,7 +276,6 @@ class TestConsent:
     def add(self, client: Client, login: str, role: str = "assessor", slug: str = "books") -> Any:
         return client.post(f"/api/v1/projects/{slug}/people", json={"login": login, "role": role})
 
-    @pytest.mark.slow
     def test_an_account_is_not_taken_over(self, db_site: Site) -> None:
         """Otherwise a lead could add an account without a project and reset its password."""
         db_site.project("books")
@@ -313,7 +310,6 @@ class TestConsent:
         site.person("zoe")
         assert self.add(admin(site), "zoe").json()["joined"] is True
 
-    @pytest.mark.slow
     def test_a_lead_adds_managed_accounts(self, site: Site) -> None:
         site.project("books")
         lena = site.client("lena")
@@ -336,7 +332,6 @@ class TestConsent:
 class TestAudit:
     """The audit log names people until their data are deleted."""
 
-    @pytest.mark.slow
     def test_people_are_named(self, db_site: Site) -> None:
         db_site.project()
         lena, number = db_site.client("lena"), db_site.person("ada").id

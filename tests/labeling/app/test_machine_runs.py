@@ -48,7 +48,6 @@ def rows_of(site: Any, table: Any) -> list[Any]:
         return list(tx.all(select(table)))
 
 
-@pytest.mark.slow
 def test_queries_are_judged_at_the_same_time(site, stub: Stub) -> None:
     project = site.project(assessors=("ada",), queries=4, documents=4)
     stub.delay = 0.02
@@ -75,7 +74,6 @@ def test_prompts_and_rubric_are_in_the_audit_log_once(site, stub: Stub) -> None:
     assert rows_of(site, events)[0]["cost"]["rubric"].startswith("default ")
 
 
-@pytest.mark.slow
 def test_budgets_end_the_run_and_a_larger_one_continues_it(site, stub: Stub) -> None:
     project, ada = distinct_questions(site, 3), site.person("ada")
     model = Chat(stub.url, "m", prices=(1.0, 0.0))
@@ -124,7 +122,6 @@ def test_a_price_cannot_be_limited_without_tokens(site, stub: Stub) -> None:
         judge(site.store, project, site.person("ada"), model, budget=Budget(max_price=1))
 
 
-@pytest.mark.slow
 def test_an_error_in_one_thread_ends_the_run_and_loses_nothing(site, stub: Stub) -> None:
     project, ada = distinct_questions(site, 4), site.person("ada")
     stub.failures = [200] * 5 + [401]
@@ -142,7 +139,6 @@ def test_an_error_in_one_thread_ends_the_run_and_loses_nothing(site, stub: Stub)
     assert len(done & set(later)) == len(done) - 2 * recorded - waiting, "only what failed"
 
 
-@pytest.mark.slow
 def test_a_hidden_repeat_is_asked_again(site, stub: Stub) -> None:
     """The journal belongs to one question: self-consistency is measured, not copied."""
     project = site.project(
@@ -170,7 +166,6 @@ def test_verdicts_are_the_first_examples(site) -> None:
     assert (example.left.key, example.right.key, example.outcome) == ("d0", "d2", -1)
 
 
-@pytest.mark.slow
 def test_examples_are_questions_on_which_people_agree(site, stub: Stub) -> None:
     project = site.project(
         assessors=("ada", "ben", "robot"), queries=3, documents=4, options={"replicates": 3}
@@ -195,7 +190,6 @@ def test_examples_are_questions_on_which_people_agree(site, stub: Stub) -> None:
     assert (report.left_out, report.questions) == (3, 0), "it has seen the answers"
 
 
-@pytest.mark.slow
 def test_a_machine_is_calibrated_against_the_people_of_its_project(site, stub: Stub) -> None:
     project = site.project(
         assessors=("ada", "ben", "robot"), queries=3, documents=4, options={"replicates": 3}
@@ -239,7 +233,6 @@ def test_archived_texts_have_no_lengths(site) -> None:
     assert set(lengths) == {("q1", "d0"), ("q1", "d1"), ("q1", "d2")}
 
 
-@pytest.mark.slow
 def test_a_killed_run_asks_no_stored_reply_again(tmp_path: Path) -> None:
     """Kill the command twice; no reply in the log or the journal is asked for again."""
     log, store = tmp_path / "requests.log", tmp_path / "labels"

@@ -12,6 +12,7 @@ from firstpage.labeling.app.machines import judge, text_of
 from firstpage.labeling.app.store import projects, tasks, texts
 from firstpage.labeling.assessors import Function
 from tests.labeling.app.site import add_documents, jsonl
+from tests.narrow import present
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,9 @@ def test_a_function_judges_all_open_tasks(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=5)
     ada = site.person("ada")
     progress: list[tuple[int, int]] = []
-    longer = Function(lambda query, left, right: "left" if left.body > right.body else "right")
+    longer = Function(
+        lambda query, left, right: "left" if left.body > present(right).body else "right"
+    )
     done = judge(site.store, project, ada, longer, lambda n, total: progress.append((n, total)))
     assert done.queries == 2
     assert done.answers == len(progress) > 8
@@ -66,7 +69,7 @@ def test_a_function_judges_all_open_tasks(site) -> None:
 def test_a_function_gets_ids_titles_and_fields(site) -> None:
     site.project(assessors=("ada",), queries=1, documents=2)
     with site.store.write() as tx:
-        project = projects.by_slug(tx, "books")
+        project = present(projects.by_slug(tx, "books"))
         row = texts.of_project(tx, project.id)[0]
         card = texts.DocumentRecord("c", "Card", "card", fields={"price": 3}, url="http://a/b")
         add_documents(tx, row["id"], [card], start=2)
@@ -151,7 +154,9 @@ def project_with_practice(site: Any, count: int = 2) -> Any:
 
 def test_practice_comes_first_for_programs_too(site) -> None:
     project = project_with_practice(site)
-    sober = Function(lambda q, a, b: "left" if "tea" in a.body or a.body < b.body else "right")
+    sober = Function(
+        lambda q, a, b: "left" if "tea" in a.body or a.body < present(b).body else "right"
+    )
     done = judge(site.store, project, site.person("ada"), sober)
     assert done.practice == 2
     assert (done.queries, done.answers > 0) == (1, True)

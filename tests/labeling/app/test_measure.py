@@ -86,7 +86,6 @@ def judged_project(
         judge_first(site, project, login, count)
 
 
-@pytest.mark.slow
 def test_current_list_judgments(db_site: Site) -> None:
     """Undone and skipped judgments are left out, and revised ones have their new outcome."""
     lists_project(db_site, graded_queries(3), ("ada", "bo"))
@@ -108,7 +107,6 @@ def test_current_list_judgments(db_site: Site) -> None:
     assert all(len(c.left) == len(c.right) == 5 for c in judgments)
 
 
-@pytest.mark.slow
 def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
     project = lists_project(site, graded_queries(6))
     grades = grades_in(site, project)
@@ -123,7 +121,6 @@ def test_left_and_right_are_as_they_were_shown(site: Site) -> None:
     assert len({s == tuple(sorted(s)) for s in shown}) == 2, "sides were never swapped"
 
 
-@pytest.mark.slow
 def test_hidden_repeats_and_gold_questions_are_excluded(site: Site) -> None:
     lists_project(site, graded_queries(1, lists=5), setting={"repeat_rate": 0.5, "gold_rate": 0.5})
     client, task = site.client("ada"), site.task("books", "ada")
@@ -136,7 +133,6 @@ def test_hidden_repeats_and_gold_questions_are_excluded(site: Site) -> None:
     assert len(current_judgments(site)) == kinds.count("judgment") == 10
 
 
-@pytest.mark.slow
 def test_the_measure_is_learned(site: Site) -> None:
     judged_project(site, 40)
     learned = current_measure(site)
@@ -149,7 +145,6 @@ def test_the_measure_is_learned(site: Site) -> None:
     assert 0.75 < learned.comparison.dcg <= 1
 
 
-@pytest.mark.slow
 def test_the_measure_is_cached_until_the_log_changes(db_site: Site) -> None:
     judged_project(db_site, 30)
     first = current_measure(db_site)
@@ -171,7 +166,6 @@ def test_the_measure_is_cached_until_the_log_changes(db_site: Site) -> None:
     assert current_measure(db_site) is third
 
 
-@pytest.mark.slow
 def test_two_servers_on_one_database_learn_the_same(db_site: Site) -> None:
     judged_project(db_site, 25)
     other = Site(db_site.store, db_site.clock)
@@ -185,7 +179,6 @@ def test_two_servers_on_one_database_learn_the_same(db_site: Site) -> None:
     assert first_report["judgments"] == 24
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "answer", "reason"),
     [
@@ -215,7 +208,6 @@ def test_reason_for_a_missing_measure(
     assert lena.get(f"{API}/export/preferences.jsonl").status_code == 200
 
 
-@pytest.mark.slow
 def test_other_tools_have_no_measure(site: Site) -> None:
     site.project()
     lena = site.client("lena")
@@ -226,7 +218,6 @@ def test_other_tools_have_no_measure(site: Site) -> None:
     assert lena.get(f"{API}/export/preferences.jsonl").text == ""
 
 
-@pytest.mark.slow
 def test_a_refit_of_a_thousand_answers() -> None:
     rng = np.random.default_rng(0)
     judgments, lists = [], {}
@@ -245,7 +236,6 @@ def test_a_refit_of_a_thousand_answers() -> None:
     assert learned.advice.verdict in ("stop", "unclear")
 
 
-@pytest.mark.slow
 def test_exports_read_back(site: Site, tmp_path: Path) -> None:
     """The exported measure can be read, and the exported preferences give the same measure."""
     judged_project(site, 30, ("ada", "bo"))
@@ -265,7 +255,6 @@ def test_exports_read_back(site: Site, tmp_path: Path) -> None:
     assert np.allclose(refitted.gains_, utility.gains)
 
 
-@pytest.mark.slow
 def test_unjudged_items_are_null(site: Site) -> None:
     lists = (list_document("a", [3, None, 1]), list_document("b", [None, 0]))
     lists_project(site, [QueryRecord("q", "q", "", lists)])
@@ -276,7 +265,6 @@ def test_unjudged_items_are_null(site: Site) -> None:
     assert sorted([record["left"], record["right"]], key=len) == [[None, 0], [3, None, 1]]
 
 
-@pytest.mark.slow
 def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     documents = [
         {"query": f"q{q}", "document": d.key, "items": d.fields["items"] if d.fields else []}
@@ -328,7 +316,6 @@ def test_the_command_line_has_the_exports(tmp_path: Path) -> None:
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 25
 
 
-@pytest.mark.slow
 def test_intervals(site: Site) -> None:
     """The page shows intervals, and the API returns them on request."""
     judged_project(site, 30)
@@ -342,7 +329,6 @@ def test_intervals(site: Site) -> None:
     assert "The band is the 95 % interval" in page
 
 
-@pytest.mark.slow
 def test_ignored_ranks_are_reported(site: Site) -> None:
     queries = [
         QueryRecord(
@@ -364,7 +350,6 @@ def test_ignored_ranks_are_reported(site: Site) -> None:
     assert any("of the positions have no grade and count as the worst grade" in n for n in notes)
 
 
-@pytest.mark.slow
 def test_one_query_has_no_intervals(site: Site) -> None:
     project = lists_project(site, graded_queries(1, lists=4))
     judge(site.client("ada"), site.task("books", "ada"), grades_in(site, project))
@@ -374,7 +359,6 @@ def test_one_query_has_no_intervals(site: Site) -> None:
     assert "Not compared with DCG." in page.text
 
 
-@pytest.mark.slow
 def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     site: Site, tmp_path: Path
 ) -> None:
@@ -397,7 +381,6 @@ def test_a_measure_that_is_not_better_than_dcg_says_so_at_the_download(
     assert lena.get(f"{API}/measure").json()["advice"]["verdict"] == "too few"
 
 
-@pytest.mark.slow
 def test_the_page_shows_the_measure_and_the_advice(site: Site) -> None:
     judged_project(site, 30, list_selection="diverse")
     lena = site.client("lena")

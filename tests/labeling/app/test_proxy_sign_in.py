@@ -33,7 +33,6 @@ def from_address(site: Site, address: tuple[str, int], user: str | None = None) 
     return client
 
 
-@pytest.mark.slow
 def test_a_trusted_proxy_signs_in(db_site: Site) -> None:
     db_site.project()
     site = behind(db_site)
@@ -97,7 +96,6 @@ def test_the_header_wins_over_a_cookie_of_somebody_else(site: Site) -> None:
     assert client.get("/api/v1/me").json()["login"] == "ada"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("user", ["nobody", "local", "LOCAL", "a b", "x" * 300, "deleted-1", "'--"])
 def test_unknown_people_are_refused(site: Site, user: str) -> None:
     with site.store.write() as tx:

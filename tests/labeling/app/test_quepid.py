@@ -35,7 +35,6 @@ def rows(tx: Tx, project: Project) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO("".join(export(tx, project, "quepid.csv")))))
 
 
-@pytest.mark.slow
 def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
     project = graded(db_site)
     imported = import_ratings(db_site.store, project, "quepid", RATINGS)
@@ -111,7 +110,6 @@ def test_a_query_by_its_text_and_its_id_is_one_query(site: Site) -> None:
     assert not imported.unknown_documents
 
 
-@pytest.mark.slow
 def test_ratings_need_no_practice_and_are_not_repeated(site: Site) -> None:
     setting = {"k": 2, "repeat_rate": 0.5, "refine": 3}
     project = site.project(tool="grades", documents=9, setting=setting)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from firstpage.labeling.app.api.reference import rows
 
 
-@pytest.mark.slow
 def test_every_route_is_described(site) -> None:
     route_rows = list(rows(site.app.openapi()))
     assert len(route_rows) > 40
@@ -16,7 +13,6 @@ def test_every_route_is_described(site) -> None:
     assert sent["POST /api/v1/login"] == "login*, password*"
 
 
-@pytest.mark.slow
 def test_the_page_needs_no_script_and_no_login(site) -> None:
     reply = site.client().get("/api/v1/docs")
     assert reply.status_code == 200

@@ -138,7 +138,6 @@ def described_routes(site: Site) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.slow
 def test_the_table_has_every_route(site: Site) -> None:
     assert described_routes(site) == set(ROUTES)
 
@@ -186,7 +185,6 @@ def two_projects(
     return folder, parts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: " ".join(r))
 def test_roles(
     two_projects: tuple[Path, dict[str, str | int]], tmp_path: Path, route: tuple[str, str]
@@ -228,7 +226,6 @@ def check_roles(site: Site, route: tuple[str, str], parts: dict[str, str | int])
             assert status == expected, f"{role}: {status}, not {expected}"
 
 
-@pytest.mark.slow
 def test_documents_are_for_those_who_judge_them(site: Site) -> None:
     site.project("books", queries=1)
     site.project("films", lead="fred", assessors=("carl",))
@@ -244,7 +241,6 @@ def test_documents_are_for_those_who_judge_them(site: Site) -> None:
         assert site.client(login).get(url).status_code == code, login
 
 
-@pytest.mark.slow
 def test_departed_members_see_nothing(site: Site) -> None:
     site.project()
     ada = site.client("ada")

@@ -80,7 +80,6 @@ def test_slow_html_is_detected_before_parsing(bomb: str) -> None:
     assert too_complex(bomb)
 
 
-@pytest.mark.slow
 def test_usual_pages_are_not_too_complex() -> None:
     words = " ".join(f"<i>word{i}</i>" for i in range(3000))
     page = words + (
@@ -141,7 +140,6 @@ def test_harmless_styles_stay() -> None:
     assert sanitize_document(title) == title
 
 
-@pytest.mark.slow
 def test_many_brackets_are_rendered_in_linear_time() -> None:
     start = time.process_time()
     html = render_markdown("[" * 20 * MAX_BRACKETS)

@@ -36,7 +36,6 @@ def exported(site: Site, name: str) -> tuple[str, list[str]]:
         return "".join(export(tx, project, name)), list(notes(tx, project, name))
 
 
-@pytest.mark.slow
 def test_a_custom_scale_from_page_to_export(db_site: Site) -> None:
     ada, task = graded_site(db_site, **OPTIONS)
     page = ada.get(f"/tasks/{task}").text
@@ -89,7 +88,6 @@ def test_pairs_have_reasons_and_no_aspects(site: Site) -> None:
     assert ada.answer(state, 1, reasons=["complete"]).status_code == 200
 
 
-@pytest.mark.slow
 def test_the_number_of_grades_is_fixed_by_the_first_one(site: Site) -> None:
     ada, task = graded_site(site, **OPTIONS)
     lena = site.client("lena")
@@ -104,7 +102,6 @@ def test_the_number_of_grades_is_fixed_by_the_first_one(site: Site) -> None:
     assert lena.patch(url, json={"options": {"grades": renamed}}).status_code == 200
 
 
-@pytest.mark.slow
 def test_the_number_of_grades_is_fixed_by_a_verdict(site: Site) -> None:
     graded_site(site, **OPTIONS)
     lena, url = site.client("lena"), "/api/v1/projects/books"
@@ -117,7 +114,6 @@ def test_the_number_of_grades_is_fixed_by_a_verdict(site: Site) -> None:
     assert lena.patch(url, json={"options": {"grades": FOUR[:3]}}).status_code == 200
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "row"),
     [
@@ -191,7 +187,6 @@ def test_removed_options_end_at_once(site: Site) -> None:
     assert ada.answer(state, 1, reasons=["long"]).status_code == 200
 
 
-@pytest.mark.slow
 def test_reasons_and_aspects_are_changed_on_review(site: Site) -> None:
     ada, task = graded_site(site, grades=FOUR, reasons=["clear", "long"], aspects=["trust"])
     state = ada.answer(ada.state(task), 1, reasons=["clear"], aspects={"trust": 3}).json()
@@ -223,7 +218,6 @@ def test_reasons_and_aspects_are_changed_on_review(site: Site) -> None:
     assert [event["reasons"] or [] for event in events] == [["clear"], ["clear"], ["long"], []]
 
 
-@pytest.mark.slow
 def test_the_scale_is_named_on_pages(site: Site) -> None:
     ada, task = graded_site(site, grades=FOUR)
     ada.judge(task, lambda left, right: 1)

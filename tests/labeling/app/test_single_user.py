@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from firstpage.labeling.app.app import prepare_single_user
 from firstpage.labeling.app.security import ServeSettings
 from firstpage.labeling.app.store import assigning, people, projects, tasks
@@ -17,7 +15,6 @@ def single_user_site(site: Site) -> Site:
     )
 
 
-@pytest.mark.slow
 def test_the_token_signs_in_once(site: Site) -> None:
     server = single_user_site(site)
     client = server.client()
@@ -27,13 +24,11 @@ def test_the_token_signs_in_once(site: Site) -> None:
     assert server.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
-@pytest.mark.slow
 def test_without_open_the_route_does_not_exist(site: Site) -> None:
     site.app.state.token = "once"
     assert site.client().get("/open?token=once", follow_redirects=False).status_code == 404
 
 
-@pytest.mark.slow
 def test_from_texts_to_the_first_question(site: Site) -> None:
     client = single_user_site(site).client()
     client.get("/open?token=once", follow_redirects=False)
@@ -61,7 +56,6 @@ def test_all_tools_of_a_study_are_assigned(site: Site) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_a_single_user_judges_existing_projects(site: Site) -> None:
     """After `label setup`, `label serve --open` shows the tasks."""
     with site.store.write() as tx:

@@ -12,6 +12,7 @@ from firstpage.labeling.app.analysis.records import results
 from firstpage.labeling.app.analysis.truth import truths
 from firstpage.labeling.app.store import projects
 from tests.labeling.app.site import Site
+from tests.narrow import present
 
 API = "/api/v1/projects/books"
 WHY = "not judged: everything was skipped"
@@ -28,7 +29,6 @@ def skip_all(site: Site, login: str = "ada", number: int = 0) -> None:
         state = client.answer(state, 0, skipped=True).json()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
 def test_a_query_with_only_skipped_questions_has_no_truth(
     site: Site, tool: str, strategy: str
@@ -49,10 +49,9 @@ def test_a_query_with_only_skipped_questions_has_no_truth(
     assert [(q["query"], q["reason"]) for q in consensus["not_judged"]] == [("q0", WHY)]
     assert WHY in lena.get("/p/books/truth").text
     with site.store.read() as tx:
-        assert set(results(tx, projects.by_slug(tx, "books"))) == {("q1", "ada", tool)}
+        assert set(results(tx, present(projects.by_slug(tx, "books")))) == {("q1", "ada", tool)}
 
 
-@pytest.mark.slow
 def test_skips_are_not_judgments_and_are_reported_to_the_lead(db_site: Site) -> None:
     db_site.project(documents=4)
     skip_all(db_site)
@@ -65,7 +64,6 @@ def test_skips_are_not_judgments_and_are_reported_to_the_lead(db_site: Site) -> 
     assert "every question was skipped" in lena.get("/p/books/dashboard").text
 
 
-@pytest.mark.slow
 def test_a_result_without_answers_is_not_counted(site: Site) -> None:
     """An assessor who skipped everything does not count beside one who answered."""
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
@@ -77,7 +75,6 @@ def test_a_result_without_answers_is_not_counted(site: Site) -> None:
     assert site.client("lena").get(f"{API}/progress").json()["not_judged"] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "strategy"), STRATEGIES)
 def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strategy: str) -> None:
     """One document is skipped in all of its questions."""
@@ -107,7 +104,9 @@ def test_documents_without_an_answer_are_not_ranked(site: Site, tool: str, strat
     assert "questions behind these labels were skipped" in note
     assert "Not judged (only skipped)" in lena.get("/p/books/truth").text
     with site.store.read() as tx:
-        labels: dict[str, Any] = results(tx, projects.by_slug(tx, "books"))["q0", "ada", tool]
+        labels: dict[str, Any] = results(tx, present(projects.by_slug(tx, "books")))[
+            "q0", "ada", tool
+        ]
     assert "d0" not in labels
 
 
@@ -118,10 +117,9 @@ def test_the_outcome_of_a_skipped_question_is_ignored(site: Site) -> None:
     while state["question"] is not None:
         state = ada.answer(state, 1, skipped=True).json()
     with site.store.read() as tx:
-        assert truths(tx, projects.by_slug(tx, "books")) == []
+        assert truths(tx, present(projects.by_slug(tx, "books"))) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["adaptive", "tournament"])
 def test_a_document_outside_of_the_top_k_was_only_skipped(site: Site, strategy: str) -> None:
     site.project(queries=1, documents=5, setting={"k": 2, "strategy": strategy})
@@ -137,11 +135,10 @@ def test_a_document_outside_of_the_top_k_was_only_skipped(site: Site, strategy: 
         assert lena.get(f"/p/books/{page}").status_code == 200
     assert lena.get(f"{API}/disputes").status_code == 200
     with site.store.read() as tx:
-        labels = results(tx, projects.by_slug(tx, "books"))["q0", "ada", "pairs"]
+        labels = results(tx, present(projects.by_slug(tx, "books")))["q0", "ada", "pairs"]
     assert labels == {"d0": 2, "d1": 1, "d2": 0, "d3": 0}
 
 
-@pytest.mark.slow
 def test_notes_are_valid_header_values(site: Site) -> None:
     site.project(queries=0)
     lena = site.client("lena")
@@ -155,7 +152,6 @@ def test_notes_are_valid_header_values(site: Site) -> None:
     assert "everything was skipped" in reply.headers["x-firstpage-note"]
 
 
-@pytest.mark.slow
 def test_pairs_have_the_answers_of_all_assessors_without_skipped_ones(site: Site, tmp_path) -> None:
     site.project(assessors=("ada", "bob"), queries=1, documents=4)
     lena = site.client("lena")

@@ -24,8 +24,9 @@ from firstpage.data.formats.row_reader import CHUNK_BYTES
 from firstpage.labeling.app.imports import bundle, texts
 from firstpage.labeling.app.imports.bundle import File, PacedStream, Sources
 from firstpage.labeling.app.imports.pictures import from_uploads
-from firstpage.labeling.app.store import projects, staging
-from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store import projects
+from firstpage.labeling.app.store import texts as stored_texts
+from firstpage.labeling.app.store.connect import Store, Tx
 from firstpage.labeling.app.store.staging import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -99,7 +100,6 @@ def rows_written(store: Store) -> Iterator[list[int]]:
         event.remove(store.engine, "commit", committed)
 
 
-@pytest.mark.slow
 def test_answers_are_accepted_during_an_import(
     db_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +115,7 @@ def test_answers_are_accepted_during_an_import(
         assert len(db_site.client("lena").get("/api/v1/projects").json()["projects"]) == 1
         with db_site.store.read() as tx:
             assert (
-                len(texts.texts.of_project(tx, project.id)) == 2
+                len(stored_texts.of_project(tx, project.id)) == 2
             )  # no query of the import is visible
 
     imported = read(documents=rows(3000))
@@ -127,9 +127,9 @@ def test_answers_are_accepted_during_an_import(
     assert max(written) <= BATCH_ROWS + 2
     assert len(written) > 3000 // BATCH_ROWS
     with db_site.store.read() as tx:
-        queries = texts.texts.of_project(tx, project.id)
+        queries = stored_texts.of_project(tx, project.id)
         assert [(q["position"], q["n"]) for q in queries][:3] == [(0, 6), (1, 6), (2, 100)]
-        assert [d["key"] for d in texts.texts.documents_of(tx, queries[2]["id"])][:2] == [
+        assert [d["key"] for d in stored_texts.documents_of(tx, queries[2]["id"])][:2] == [
             "d0",
             "d1",
         ]
@@ -140,19 +140,18 @@ def test_long_texts_make_short_transactions(site: Site, monkeypatch: pytest.Monk
     project = site.project(queries=0, opened=False)
     size = BATCH_BYTES // 3
     sizes: list[int] = []
-    add_all = staging.Tx.add_all
+    add_all = Tx.add_all
 
     def counted(self: Any, table: Any, batch: Any) -> None:
         sizes.append(sum(len(row.get("body", "")) for row in batch))
         add_all(self, table, batch)
 
-    monkeypatch.setattr(staging.Tx, "add_all", counted)
+    monkeypatch.setattr(Tx, "add_all", counted)
     texts.add(site.store, project, read(documents=rows(20, text="x" * size)), lead(site))
     assert sum(sizes) == 20 * size
     assert max(sizes) <= BATCH_BYTES
 
 
-@pytest.mark.slow
 def test_the_last_transaction_is_small_too(site: Site) -> None:
     """It updates one column per query and no documents."""
     project, person = site.project(queries=0, opened=False), lead(site)
@@ -188,7 +187,6 @@ def test_imports_are_limited(site: Site, monkeypatch: pytest.MonkeyPatch, most: 
     assert counts(site.store) == before
 
 
-@pytest.mark.slow
 def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     project = db_site.project(queries=1)
     before = counts(db_site.store)
@@ -206,7 +204,6 @@ def test_a_failed_import_leaves_nothing(db_site: Site) -> None:
     assert counts(db_site.store) == before
 
 
-@pytest.mark.slow
 def test_shared_images_are_not_deleted(site: Site) -> None:
     project = site.project(queries=0, opened=False)
 
@@ -250,7 +247,6 @@ texts.add(store, project, read(documents=rows(3000)), person)
 """
 
 
-@pytest.mark.slow
 def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path: Path) -> None:
     project = site.project(queries=1, opened=False)
     before = counts(site.store)
@@ -269,7 +265,7 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     assert left["projects"] == before["projects"] + 1
     with site.store.read() as tx:
         assert [p.slug for p in projects.all_projects(tx)] == ["books"]
-        assert len(texts.texts.of_project(tx, project.id)) == 1
+        assert len(stored_texts.of_project(tx, project.id)) == 1
     admin = site.person("root", admin=True)
     with site.store.read() as tx:
         assert [m.project.slug for m in projects.of_person(tx, admin)] == ["books"]
@@ -284,7 +280,6 @@ def test_remains_of_a_killed_import_are_hidden_and_deleted(site: Site, tmp_path:
     }
 
 
-@pytest.mark.slow
 def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     project = site.project(queries=0, opened=False)
 
@@ -297,13 +292,12 @@ def test_a_running_import_is_not_deleted(site: Site, monkeypatch: pytest.MonkeyP
     assert counts.documents == 3000
 
 
-@pytest.mark.slow
 def test_an_import_that_was_idle_too_long_changes_nothing(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not even change a project that reuses its id."""
     project = site.project(queries=0, opened=False)
-    later = []
+    later: list[None] = []
 
     def slept(_: float) -> None:
         if not later:
@@ -320,11 +314,10 @@ def test_an_import_that_was_idle_too_long_changes_nothing(
     with site.store.read() as tx:
         other = projects.by_slug(tx, "other")
         assert other is not None
-        assert [q["n"] for q in texts.texts.of_project(tx, other.id)] == [6, 6, 6]
+        assert [q["n"] for q in stored_texts.of_project(tx, other.id)] == [6, 6, 6]
     assert counts(site.store)["projects"] == 2
 
 
-@pytest.mark.slow
 def test_the_second_of_two_concurrent_imports_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,7 +337,6 @@ def test_the_second_of_two_concurrent_imports_is_refused(
     assert counts(site.store)["documents"] == 10
 
 
-@pytest.mark.slow
 def test_an_import_into_a_project_closed_meanwhile_is_refused(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,18 +369,18 @@ def test_practice_and_gold_questions_keep_their_order(db_site: Site) -> None:
         texts.add(db_site.store, project, imported, lead(db_site))
     with db_site.store.read() as tx:
         for kind, expected in (("training", ["t0", "t1", "t2", "t3"]), ("gold", ["g0", "g1"])):
-            rows = texts.texts.gold_questions_of(tx, project.id, kind)
+            rows = stored_texts.gold_questions_of(tx, project.id, kind)
             assert [row["explanation"] for row in rows] == expected
-        assert len(texts.texts.of_project(tx, project.id, "training")) == 4
+        assert len(stored_texts.of_project(tx, project.id, "training")) == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_upload_pauses_as_long_as_it_works(packed: bool) -> None:
     """The reader pauses as long as it worked, so that answers can be processed."""
     data = rows(3000)
     stream = io.BytesIO(gzip.compress(data) if packed else data)
-    clock, pauses = iter(range(1, 1_000_000)), []
+    clock = iter(range(1, 1_000_000))
+    pauses: list[float] = []
     paced: Any = PacedStream(stream, pauses.append, lambda: next(clock) * 0.01)
     read = bundle.read(Sources(documents=File("documents.jsonl", paced)))
     assert sum(len(query.documents) for query in read.queries) == 3000

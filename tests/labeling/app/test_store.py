@@ -45,7 +45,6 @@ def schema(store: Store) -> dict[str, Any]:
         }
 
 
-@pytest.mark.slow
 def test_the_migrations_create_the_tables(location: str) -> None:
     """A new store has its tables at once: those of all migrations, to the name of an index."""
     store = Store(location).prepare()
@@ -179,7 +178,7 @@ def test_a_connection_unused_for_long_is_pinged(
     if db_site.store.sqlite:
         pytest.skip("SQLite has no connections that end")
     dialect, first = db_site.store.engine.dialect, backend(db_site)
-    pinged = []
+    pinged: list[object] = []
     monkeypatch.setattr(dialect, "do_ping", pinged.append)
     assert backend(db_site) == first
     assert not pinged
@@ -254,7 +253,6 @@ def test_passwords_are_not_displayed(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.slow
 def test_the_first_tables_are_migrated_with_their_rows(location: str) -> None:
     """A store of the first version keeps its rows."""
     from alembic import command

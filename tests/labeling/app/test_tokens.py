@@ -83,7 +83,6 @@ def test_tokens_cannot_touch_accounts(site: Site) -> None:
         assert "cannot" in reply.json()["detail"]
 
 
-@pytest.mark.slow
 def test_the_sets_of_routes_exist(site: Site) -> None:
     """A renamed route must not slip from judging to lead, or out of the forbidden ones."""
     paths = {path.removeprefix("/api/v1") for path in site.app.openapi()["paths"]}
@@ -109,7 +108,6 @@ def test_forged_tokens(site: Site, forged: str) -> None:
         assert reply.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.slow
 def test_unknown_tokens_are_limited_and_valid_ones_are_not(site: Site) -> None:
     site.project()
     good = program(site, token_for(site, "ada", "judge")[0])
@@ -149,7 +147,6 @@ def test_cookies_still_need_the_csrf_token(site: Site) -> None:
     assert with_both.status_code == 403, "not even with a token, from a page of another site"
 
 
-@pytest.mark.slow
 def test_revoked_expired_and_deleted(db_site: Site) -> None:
     site = db_site
     site.project()

@@ -19,7 +19,6 @@ def rows(site: Site) -> dict[str, int]:
         }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pairs", "grades", "lists"])
 def test_the_tour_stores_only_that_it_ended(site: Site, tool: str) -> None:
     site.project(tool=tool, setting={"k": 3})
@@ -44,7 +43,6 @@ def test_the_tour_stores_only_that_it_ended(site: Site, tool: str) -> None:
     assert "New here?" not in ada.get("/p/books?note=toured").text
 
 
-@pytest.mark.slow
 def test_the_tour_can_be_skipped_and_is_not_for_the_experienced(site: Site) -> None:
     site.project(assessors=("ada", "ben"))
     ada, ben = site.client("ada"), site.client("ben")

@@ -54,7 +54,6 @@ def fill(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path: Path, killed: bool) -> None:
     location = str(small_disk / "project")

@@ -80,7 +80,6 @@ def sender(site: Site) -> WebhookSender:
     return WebhookSender(site.store, allow_private=True)
 
 
-@pytest.mark.slow
 def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receiver) -> None:
     """The last assessor finishes it; the same result is not sent twice."""
     site = db_site
@@ -125,7 +124,6 @@ def test_a_finished_query_is_one_signed_message(db_site: Site, receiver: Receive
 URL = "https://example.org/hook"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["returned", "departed", "anonymize", "remove"])
 @pytest.mark.parametrize("started", [True, False])
 def test_a_query_is_finished_when_its_last_task_ends(site: Site, end: str, started: bool) -> None:
@@ -151,7 +149,6 @@ def test_a_query_is_finished_when_its_last_task_ends(site: Site, end: str, start
     assert [row["query"] for row in messages(site)] == ["q0"]
 
 
-@pytest.mark.slow
 def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_has_no_answers(site: Site) -> None:
     hooked(site, URL, assessors=("ada", "ben"), queries=2)
     with site.store.write() as tx:
@@ -174,7 +171,6 @@ def test_a_returned_query_is_not_finished_if_it_is_reassigned_or_has_no_answers(
     assert len(messages(site)) == 1, "the second query has no finished task"
 
 
-@pytest.mark.slow
 def test_failures_are_retried_and_given_up(site: Site, receiver: Receiver) -> None:
     receiver.statuses = [500, 302, 404, 400, 503, 500]
     hooked(site, receiver.url, queries=1)
@@ -202,7 +198,6 @@ def test_a_message_is_not_sent_by_two_processes(db_site: Site, receiver: Receive
     assert len(receiver.received) == 1
 
 
-@pytest.mark.slow
 def test_judging_does_not_wait(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver that accepts and never answers delays nobody, and is ended after the limit."""
     monkeypatch.setattr(sending, "TIMEOUT", 0.3)
@@ -352,7 +347,6 @@ def test_wrong_addresses_are_refused(url: str) -> None:
         webhooks.check_url(url)
 
 
-@pytest.mark.slow
 def test_the_queue_is_bounded_and_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhooks, "MAX_PENDING", 1)
     hooked(site, "https://example.org/hook", queries=2)
@@ -385,7 +379,6 @@ def test_the_thread_sends(site: Site, receiver: Receiver, monkeypatch: pytest.Mo
     assert "webhooks" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.slow
 def test_two_who_finish_at_the_same_time_are_one_message(db_site: Site) -> None:
     """Neither transaction sees the other's result unless they wait for each other."""
     hooked(db_site, "https://example.org/hook", assessors=("ada", "ben"), queries=1)

@@ -20,8 +20,6 @@ from firstpage.cli import app
 from tests.labeling.app.load import NO_TLS, Server, Tally, Worker, prepare, verify_store
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[tuple[str, Server, list[Worker]]]:

@@ -53,7 +53,6 @@ def test_the_order_of_assessors_and_answers_hardly_matters() -> None:
     assert first.membership == pytest.approx(reordered.membership, abs=0.02)
 
 
-@pytest.mark.slow
 def test_more_assessors_find_more_of_the_top() -> None:
     hits = {1: 0, 6: 0}
     for seed in range(12):

@@ -32,7 +32,6 @@ def answers(accuracy: dict[str, float], seed: int = 0, queries: int = QUERIES) -
 PEOPLE = {"ann": 0.85, "bob": 0.85}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accuracy", "queries", "trust"),
     [(0.9, 60, "trusted"), (0.85, 200, "trusted"), (0.65, 60, "not trusted")],
@@ -100,7 +99,6 @@ def information(p: float) -> float:
     return 1 + p * math.log2(p) + (1 - p) * math.log2(1 - p)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("accuracy", [0.7, 0.85, 0.95])
 def test_worth_is_the_ratio_of_information(accuracy: float) -> None:
     records = answers({**PEOPLE, "carl": 0.85, "robot": accuracy}, seed=1, queries=300)
@@ -128,7 +126,6 @@ def test_agreement_everywhere_proves_little_on_few_queries(queries: int, trust: 
     assert report.summary().startswith("It is not known") == (trust == "undecided")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("queries", [2, 5, 20, 60])
 def test_a_worse_machine_is_rarely_trusted(queries: int) -> None:
     """It agrees with people .12 less often than they do; the samples have few disagreements."""

@@ -228,7 +228,7 @@ def test_questions_under_way_count_against_the_budget() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"requests_per_minute": 0}, {"tokens_per_minute": -1}])
-def test_rates_must_be_positive(limits: dict[str, float]) -> None:
+def test_rates_must_be_positive(limits: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="must be positive"):
         RateLimiter(**limits)
 

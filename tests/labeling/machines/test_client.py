@@ -47,7 +47,6 @@ def problem(stub: Stub, failure: Any, **settings: Any) -> str:
     return text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dripping", ["body", "header"])
 def test_the_timeout_bounds_the_whole_reply(stub: Stub, dripping: str) -> None:
     """Every byte arrives well within the timeout, all of them do not."""

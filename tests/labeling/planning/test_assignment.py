@@ -71,7 +71,7 @@ def load_range(loads):
 
 def test_the_paper_s_design():
     a = make_assignment(names("q", 50), names("u", 5), folds=5)
-    done = {(t.assessor, t.tool): set() for t in a.tasks}
+    done: dict[tuple[str, str], set[str]] = {(t.assessor, t.tool): set() for t in a.tasks}
     for t in a.tasks:
         done[t.assessor, t.tool].add(t.query)
     for i in range(5):  # U_i does Q_i with T1 and Q_{i+1} with T2
@@ -95,7 +95,6 @@ def test_the_second_replicate_is_the_shift_by_two():
     assert problems(a) == []
 
 
-@pytest.mark.slow
 def test_every_small_case():
     """An assignment exists exactly where the counts allow it; then it is valid and balanced."""
     count = 0
@@ -124,7 +123,6 @@ def test_every_small_case():
     assert count > 300
 
 
-@pytest.mark.slow
 @given(
     st.integers(1, 40), st.integers(1, 9), st.integers(1, 3), st.integers(1, 3), st.integers(0, 9)
 )
@@ -274,7 +272,6 @@ def histories(draw):
     return a, moves
 
 
-@pytest.mark.slow
 @given(histories())
 def test_rebalancing_keeps_finished_tasks_and_requirements(history):
     a, moves = history
@@ -313,7 +310,6 @@ def _check_balanced(a, done):
                 assert load[t.assessor] - load[assessor] < 2 or (t.query, assessor) in assigned
 
 
-@pytest.mark.slow
 @given(st.integers(2, 12), st.integers(8, 30), st.integers(1, 2), st.data())
 def test_open_work_is_balanced_after_an_assessor_joins_or_leaves(people, queries, replicates, data):
     if people - 1 < 2 * replicates or people + 1 > queries * replicates:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
+    Adjudication,
     Judgment,
     LeadVerdict,
     Setting,
@@ -41,7 +42,6 @@ def plain_closure(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
         edges = more
 
 
-@pytest.mark.slow
 @given(st.sets(st.sampled_from(list(combinations(NAMES, 2)))))
 def test_counts_are_those_of_a_plain_closure(asked: set[tuple[str, str]]) -> None:
     judgments = [Judgment(a, b, 1) if ord(a) % 2 else Judgment(b, a, -1) for a, b in asked]
@@ -70,7 +70,6 @@ def test_probes_confirm_or_contradict() -> None:
     assert question_counts("abcd", judgments) == QuestionCounts(6, 0, 0)
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 1000))
 def test_a_session_probes_only_implied_pairs_and_replays(seed: int) -> None:
@@ -103,7 +102,7 @@ def test_a_setting_of_an_older_log_has_no_probes() -> None:
 def test_verdicts_are_replayed_and_withdrawn() -> None:
     first, second = LeadVerdict("a", "b", 1), LeadVerdict("b", "a", 1)
     other = LeadVerdict("c", None, 0, ("c",))
-    log = [first, other, second, Withdrawal(2), second, Withdrawal(0)]
+    log: list[Adjudication] = [first, other, second, Withdrawal(2), second, Withdrawal(0)]
     read = [(adjudication_from_dict(to_dict(event)), n) for n, event in enumerate(log)]
     assert replay_verdicts(read) == [(other, 1), (second, 4)]
     with pytest.raises(DataError, match="event 2 is not an active verdict"):

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
+    Event,
     InconsistentEventError,
     Judgment,
     Revision,
@@ -119,11 +120,10 @@ class Sessions(RuleBasedStateMachine):
         assert tuple(judged for judged, _ in active) == self.session.judgments
 
 
-TestSessions = pytest.mark.slow(Sessions.TestCase)
+TestSessions = Sessions.TestCase
 TestSessions.settings = settings(max_examples=12, stateful_step_count=25)
 
 
-@pytest.mark.slow
 @given(steps=st.integers(0, 25), back=st.integers(1, 25), name=st.sampled_from(STRATEGIES))
 def test_undo_restores_the_earlier_question(steps: int, back: int, name: str) -> None:
     session = Session(NAMES, Setting(name, k=5))
@@ -140,7 +140,6 @@ def test_undo_restores_the_earlier_question(steps: int, back: int, name: str) ->
     assert finish(session).order == ("d19", "d18", "d17", "d16", "d15")
 
 
-@pytest.mark.slow
 @given(
     steps=st.integers(1, 30), name=st.sampled_from(STRATEGIES), other=st.sampled_from(STRATEGIES)
 )
@@ -234,7 +233,6 @@ def test_audit_finds_an_inconsistent_event() -> None:
         Session(NAMES, Setting("heap", k=5), [Judgment("d0", "d1", 1)] * 3).question  # noqa: B018
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "heap-closure", "tournament", "insertion", "five-grade"])
 def test_the_range_of_remaining_questions_has_its_coverage(name: str) -> None:
     """The range contains the true number at about nine steps in ten."""
@@ -303,7 +301,7 @@ def judged(session: Session, **changes: Any) -> Judgment:
         (lambda s: SettingChange(Setting("hep")), "Did you mean"),
     ],
 )
-def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:
     session = Session(NAMES, Setting("heap"))
     before = session.question
     with pytest.raises(DataError, match=message):
@@ -314,7 +312,14 @@ def test_an_inconsistent_event_changes_nothing(event, message: str) -> None:  # 
 
 def test_replay_returns_active_judgments_with_their_sources() -> None:
     first, second, third = (Judgment(a, b, 1) for a, b in ("ab", "bc", "cd"))
-    log = [first, second, Undo(), third, Revision(0, -1, ("b",)), SettingChange(Setting("heap"))]
+    log: list[Event] = [
+        first,
+        second,
+        Undo(),
+        third,
+        Revision(0, -1, ("b",)),
+        SettingChange(Setting("heap")),
+    ]
     active = replay((event, number) for number, event in enumerate(log))
     assert active == [(replace(first, outcome=-1, bad=("b",)), 0), (third, 3)]
     for event in (Revision(2, 1), Revision(-1, 1), Revision(0, 3), Revision(0, 1, ("z",))):
@@ -350,12 +355,11 @@ def test_a_complete_session_takes_no_answer() -> None:
         (lambda: Session(NAMES, prior=[1.0]), "1 scores for 20"),
     ],
 )
-def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_input_raises_an_error(bad, message: str) -> None:
     with pytest.raises(DataError, match=message):
         bad()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adaptive(budget=40)", "adaptive"])
 def test_adaptive_sessions_replay_exactly(name: str) -> None:
     """The log alone gives the same open question after every answer, and the same top k."""
@@ -372,7 +376,6 @@ def test_adaptive_sessions_replay_exactly(name: str) -> None:
     assert len(set(session.order or ()) & {"d19", "d18", "d17", "d16", "d15"}) >= 4
 
 
-@pytest.mark.slow
 def test_refinement_asks_exactly_the_extra_questions() -> None:
     plain = finish(Session(NAMES, Setting("tournament", k=5)))
     session = Session(NAMES, Setting("tournament", k=5, refine=12))

@@ -17,6 +17,7 @@ from firstpage.labeling.simulation.simulate import (
 from firstpage.labeling.simulation.votes import Votes, read_votes
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopKTask
+from tests.narrow import present
 
 VOTES = """topic,arg1,arg2,vote,worker
 t,a,b,a1,w1
@@ -36,7 +37,6 @@ def votes(tmp_path: Path) -> list[Votes]:
     return read_votes(path)
 
 
-@pytest.mark.slow
 def test_the_heap_asks_the_expected_number_of_questions() -> None:
     [result] = simulate("heap", runs=2000)
     record = result.to_dict()
@@ -46,7 +46,6 @@ def test_the_heap_asks_the_expected_number_of_questions() -> None:
     assert record["kNDCG@10"] == pytest.approx(1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "mean"), [(SimulatedQueries(ties=0.6), 136.3), (SimulatedQueries(grades=5), 120.5)]
 )
@@ -57,7 +56,6 @@ def test_ties_reduce_the_number_of_questions(queries: SimulatedQueries, mean: fl
     assert result.recall.mean() == 1, "documents as good as the k-th count"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heap", "tournament", "insertion", "adaptive", "five-grade"])
 def test_labels_of_ties_do_not_favor_the_prior_order(name: str) -> None:
     """Documents are relevant or not, and shown in an order that tells a little about it."""
@@ -72,11 +70,11 @@ def test_ndcg_of_the_prior_order_by_hand() -> None:
     """Everything is equal: nothing is measured.  With errors, labels and truth differ."""
     equal = SimulatedQueries(n=6, grades=1, prior_tau=0.5)
     [result] = simulate("heap", 3, queries=equal, runs=3)
-    assert np.isnan(result.prior_ndcg).all()
+    assert np.isnan(present(result.prior_ndcg)).all()
     assert result.to_dict()["prior_ndcg"] is None
     wrong = SimulatedQueries(n=6, noise=1.0, prior_tau=1.0)
     [result] = simulate("heap", 3, queries=wrong, runs=3)
-    by_labels, complete = result.prior_ndcg
+    by_labels, complete = present(result.prior_ndcg)
     assert (complete == 1).all()
     assert (by_labels < 0.1).all()
     [result] = simulate("heap", 3, runs=2)
@@ -98,7 +96,6 @@ def test_complete_labels_by_hand(merit: list[float], labels: list[int]) -> None:
     assert _complete_labels(np.array(merit, np.float64), 2).tolist() == labels
 
 
-@pytest.mark.slow
 def test_noise_reduces_recall() -> None:
     [clean] = simulate("heap", runs=100)
     [noisy] = simulate("heap", queries=SimulatedQueries(noise=0.1), runs=300)
@@ -109,7 +106,6 @@ def test_noise_reduces_recall() -> None:
     assert 0.5 < grades.recall.mean() <= 1
 
 
-@pytest.mark.slow
 def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     from scipy.stats import kendalltau
 
@@ -118,7 +114,7 @@ def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         merit = queries.merit(rng)
-        taus.append(kendalltau(merit, queries.prior(merit, rng)).statistic)
+        taus.append(kendalltau(merit, present(queries.prior(merit, rng))).statistic)
     assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
     [without], [good] = (
         simulate("insertion", queries=SimulatedQueries(prior_tau=tau), runs=100)
@@ -127,7 +123,6 @@ def test_a_prior_has_the_requested_tau_and_saves_questions() -> None:
     assert good.question_counts.mean() < without.question_counts.mean() - 15
 
 
-@pytest.mark.slow
 def test_results_at_a_budget_are_estimates() -> None:
     few, more, complete = simulate("insertion", runs=60, budgets=[30, 80, None])
     assert few.question_counts.tolist() == [30.0] * 60

@@ -55,7 +55,6 @@ def brute_force_value(
     return value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("weight", [1.0, 10.0])
 def test_the_value_of_a_pair_is_that_of_brute_force(weight: float, ties: bool) -> None:
@@ -109,7 +108,6 @@ def test_the_change_is_a_distance_between_tops(first: list[int], second: list[in
         assert change == pytest.approx(1)
 
 
-@pytest.mark.slow
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.integers(0, 4), st.integers(1, 9))
 def test_a_weighted_median_is_that_of_repeated_votes(
     votes: list[int], grade: int, times: int
@@ -120,7 +118,6 @@ def test_a_weighted_median_is_that_of_repeated_votes(
     assert weighted == median_low([*votes, *[grade] * times])
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.permutations(range(5)), st.integers(0, 3))
 def test_a_verdict_of_great_weight_decides(truth: list[int], at: int) -> None:

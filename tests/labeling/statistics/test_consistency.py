@@ -28,7 +28,6 @@ def answer(left, right, outcome, assessor="u", query="q", **more):
     return Record(query, assessor, "pairs", left, right, outcome, **more)
 
 
-@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_sign_test_matches_scipy(first, second):
     expected = binomtest(first, first + second).pvalue if first + second else 1.0
@@ -71,7 +70,6 @@ def test_an_assessor_who_always_chooses_left():
     assert bias.fraction_left.value == 1
 
 
-@pytest.mark.slow
 def test_a_winner_that_keeps_its_side_is_no_bias():
     """The best document of each query keeps its side and always wins."""
     rng = np.random.default_rng(0)
@@ -123,7 +121,7 @@ def test_circular_triads_match_enumeration(outcomes):
 
 
 def test_a_quarter_of_random_triads_is_circular():
-    fraction = 0
+    fraction = 0.0
     for outcomes in product([1, -1], repeat=3):
         rows = [answer(a, b, o) for (a, b), o in zip(combinations("abc", 2), outcomes, strict=True)]
         fraction += triads(rows).fraction / 8

@@ -51,7 +51,6 @@ def test_table_1_by_hand():
     assert json.dumps(pairs.to_dict(), allow_nan=False)
 
 
-@pytest.mark.slow
 def test_the_paper_s_table_1():
     """142.76 judgments of 5.51 s take 13.11 minutes (13.13 printed), 50 of 13.87 s take 11.56."""
     counts = [143] * 38 + [142] * 12  # fifty queries, 142.76 in the mean
@@ -125,7 +124,6 @@ def test_the_learning_curve_by_hand():
         learning_curve(rows, "pairs", block=0)
 
 
-@pytest.mark.slow
 def test_predicted_effort():
     pairs = predicted_effort(50, 10, queries=50, strategy="heap")
     assert pairs.per_query == pytest.approx(150.8, abs=4)

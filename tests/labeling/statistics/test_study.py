@@ -30,7 +30,6 @@ def rows_of(results):
     yield Record(query, assessor, "pairs", docs[0], docs[1], 1, kind="repeat")
 
 
-@pytest.mark.slow
 def test_simulated_assessors_agree_as_in_the_paper():
     results = simulated_results(300, 50, 10, 2, seed=1)
     top, graded = (total(result_overlaps(results, tool)) for tool in ("pairs", "grades"))
@@ -173,7 +172,6 @@ def test_contrast_by_hand():
         contrast(first, second, "nerve")
 
 
-@pytest.mark.slow
 def test_the_interval_over_queries_is_wider_than_for_independent_pairs():
     """Pairs of a query are dependent: the interval is wider than that of a binomial."""
     results = simulated_results(60, 30, 6, 2)

@@ -59,7 +59,6 @@ def recall(top_k: TopK, k: int) -> float:
     return len({*top_k.order} & {*range(k)}) / k
 
 
-@pytest.mark.slow
 def test_correct_answers_give_the_exact_top_with_about_the_questions_of_a_knockout() -> None:
     runs = [
         run_strategy(Adaptive(110), TopKTask(50, 10, seed), smaller_is_better) for seed in range(8)
@@ -69,7 +68,6 @@ def test_correct_answers_give_the_exact_top_with_about_the_questions_of_a_knocko
     assert sum(top.order[:3] == (0, 1, 2) for top, _ in runs) >= 6
 
 
-@pytest.mark.slow
 def test_it_stops_at_its_confidence() -> None:
     top, log = run_strategy(Adaptive(2000, confidence=0.9), TopKTask(20, 3, 1), smaller_is_better)
     assert len(log) < 150
@@ -103,7 +101,6 @@ def test_the_default_budget_is_one_and_a_half_knockouts() -> None:
     assert Adaptive().max_questions(2, 10) == 3
 
 
-@pytest.mark.slow
 def test_no_pair_is_asked_twice_in_a_row() -> None:
     for n in (3, 4, 12):
         _, log = run_strategy(Adaptive(60, confidence=None), TopKTask(n, 2), lambda a, b: 0)
@@ -112,7 +109,6 @@ def test_no_pair_is_asked_twice_in_a_row() -> None:
         assert all(first != second for first, second in pairwise(pairs))
 
 
-@pytest.mark.slow
 def test_extreme_tasks_end_with_finite_confidence() -> None:
     tie: Comparison = lambda a, b: 0  # noqa: E731
     for n, k in [(1, 1), (1, 10), (2, 1), (2, 2), (3, 9), (10, 10)]:
@@ -158,7 +154,6 @@ def test_a_skipped_question_does_not_change_the_belief_and_is_not_repeated_at_on
     assert following.pair != question.pair
 
 
-@pytest.mark.slow
 def test_equal_answers_lead_to_equal_questions() -> None:
     first, second = (
         run_strategy(Adaptive(60), TopKTask(20, 5, seed=4), erring(0.2, 0)) for _ in range(2)
@@ -178,7 +173,6 @@ def test_past_answers_are_used() -> None:
     assert later == complete
 
 
-@pytest.mark.slow
 def test_a_prior_order_improves_recall() -> None:
     def mean_recall(prior: tuple[float, ...] | None) -> float:
         runs = [
@@ -192,7 +186,6 @@ def test_a_prior_order_improves_recall() -> None:
     assert mean_recall(good) > mean_recall(None) + 0.2
 
 
-@pytest.mark.slow
 def test_features_improve_recall() -> None:
     features = np.arange(30.0)[:, None] // 5  # documents of five share a row
     plain, with_features = (
@@ -220,7 +213,6 @@ def test_parameters_out_of_range_raise_an_error() -> None:
             Adaptive(**parameters)
 
 
-@pytest.mark.slow
 def test_refinement_is_better_than_the_plain_heap_with_equally_many_questions() -> None:
     """One answer in ten is wrong; k is 10 of 50."""
     plain, refined = [], []
@@ -236,10 +228,10 @@ def test_refinement_is_better_than_the_plain_heap_with_equally_many_questions() 
     assert np.mean(refined) > np.mean(plain) + 0.05
 
 
-@pytest.mark.slow
 def test_confidence_is_calibrated_where_answers_follow_the_model() -> None:
     """Membership probabilities in four bins match the observed frequencies."""
-    probabilities, members = [], []
+    probabilities: list[float] = []
+    members: list[bool] = []
     for seed in range(25):
         rng = np.random.default_rng(seed)
         u = rng.standard_normal(20)

@@ -15,6 +15,7 @@ from firstpage.core.errors import DataError
 from firstpage.labeling.strategies.registry import STRATEGIES, strategy
 from firstpage.labeling.strategies.strategy import Answer, Compare, Grade, TopK, TopKTask
 from tests.labeling.reference import by_merit, heap_label, play
+from tests.narrow import instance
 
 SORTING = [
     "heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort",
@@ -33,7 +34,6 @@ def counts(name: str, n: int, k: int, runs: int) -> np.ndarray:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(merit=st.permutations(range(9)), k=st.integers(1, 12), seed=st.integers(0, 5))
 def test_the_true_top_is_found(name: str, merit: list[int], k: int, seed: int) -> None:
@@ -59,7 +59,6 @@ def test_what_was_asked_before_is_not_asked_again(name: str) -> None:
     assert again == top_k
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING)
 @given(data=st.data(), n=st.integers(1, 12), k=st.integers(1, 14))
 def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k: int) -> None:
@@ -78,7 +77,6 @@ def test_any_answers_give_a_valid_top(name: str, data: st.DataObject, n: int, k:
     assert flags == sorted(flags), "bad documents come last"
 
 
-@pytest.mark.slow
 @given(
     merit=st.lists(st.integers(0, 4), min_size=1, max_size=30),
     k=st.integers(1, 12),
@@ -100,7 +98,6 @@ def test_the_heap_is_the_algorithm_of_the_paper(merit: list[int], k: int, seed: 
     assert sorted(top_k.rest) == sorted(rest)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n", "mean", "within"),
     [
@@ -126,7 +123,6 @@ def test_number_of_questions_for_a_thousand_documents() -> None:
     assert abs(counts("heap", 1000, 10, 5).mean() - 1238) < 60
 
 
-@pytest.mark.slow
 def test_select_best_and_every_pair_by_arithmetic() -> None:
     assert counts("select-best", 20, 4, 2).tolist() == [19 + 18 + 17 + 16] * 2
     assert counts("pairs", 7, 3, 2).tolist() == [21, 21]
@@ -154,8 +150,9 @@ def test_closure_asks_no_implied_pair() -> None:
         )[1]
         above: dict[int, set[int]] = {d: set() for d in range(25)}
         for question in questions:
-            low, high = question.pair  # merit is the number itself
-            reachable, stack = set(), [low]
+            low, high = instance(Compare, question).pair  # merit is the number itself
+            reachable: set[int] = set()
+            stack = [low]
             while stack:
                 for up in above[stack.pop()] - reachable:
                     reachable.add(up)
@@ -239,6 +236,6 @@ def test_queries_with_one_and_two_documents(name: str) -> None:
         (lambda: strategy("five-grade(levels=1)"), "levels of FiveGrade must be"),
     ],
 )
-def test_invalid_input_raises_an_error(bad, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_input_raises_an_error(bad, message: str) -> None:
     with pytest.raises(DataError, match=message):
         bad()

@@ -26,7 +26,6 @@ def level_labels(merit: list[int], k: int) -> list[int]:
     return labels
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SORTING + MEMORIES)
 @given(
     merit=st.lists(st.integers(0, 3), min_size=2, max_size=9),
@@ -34,7 +33,9 @@ def level_labels(merit: list[int], k: int) -> list[int]:
     seed=st.integers(0, 5),
 )
 def test_labels_are_those_of_the_levels(name: str, merit: list[int], k: int, seed: int) -> None:
-    top_k, _ = play(strategy(name), TopKTask(len(merit), k, seed), by_merit(merit))
+    top_k, _ = play(
+        strategy(name), TopKTask(len(merit), k, seed), by_merit([float(m) for m in merit])
+    )
     labels = top_k.labels(k)
     if len(set(merit)) == len(merit):  # nothing is tied, so the last of the top k has a label
         best = sorted(range(len(merit)), key=lambda d: -merit[d])
@@ -108,7 +109,6 @@ def test_the_majority_decides_what_is_equal() -> None:
     assert consensus(3, 1, graded).labels(1) == [1, 1, 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("relevant", [0.1, 0.5])
 @pytest.mark.parametrize("name", ["heap", "tournament", "insertion", "adaptive"])
 def test_an_assessor_who_says_yes_or_no_does_not_favor_the_first_stage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, factorial, log
 
 import numpy as np
@@ -20,11 +21,11 @@ from firstpage.learning.losses.pairwise import PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy, reach_table
 
 
-def one_query(labels: list[float]) -> Truth:
+def one_query(labels: Sequence[float]) -> Truth:
     return Truth.from_labels(labels, [1] * len(labels))
 
 
-def value(loss, scores: list[float], labels: list[float]) -> float:
+def value(loss, scores: Sequence[float], labels: Sequence[float]) -> float:
     return float(loss.value_grad(np.array(scores), one_query(labels))[0][0])
 
 
@@ -124,7 +125,7 @@ def test_real_valued_labels_and_long_lists() -> None:
 @pytest.mark.parametrize(
     ("create", "message"),
     [
-        (lambda: PairwiseLogistic(pairs="some"), "'all' or 'cross'"),
+        (lambda: PairwiseLogistic(pairs="some"), "'all' or 'cross'"),  # type: ignore[arg-type]
         (lambda: SoftmaxCrossEntropy(temperature=0), "temperature must be above 0"),
         (lambda: PermutationCrossEntropy(temperature=-1), "temperature must be above 0"),
         (lambda: Focused(PlackettLuce(), PlackettLuce(), 1.5), "beta must be from 0 to 1"),

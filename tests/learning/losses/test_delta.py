@@ -13,6 +13,7 @@ import firstpage as fp
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.truth import Truth
 from firstpage.learning.losses.structural import StructuralHinge, parse_delta
+from tests.narrow import present
 
 DISCOUNTS = {
     "falling": [1.0, 0.7, 0.4, 0.1],
@@ -52,7 +53,6 @@ def rankings(gain, s, discounts):
     return violated, true_score
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("cutoff", ["", "@3"])
 def test_margin_rescaling_is_the_maximum_over_all_rankings(
@@ -74,7 +74,6 @@ def test_margin_rescaling_is_the_maximum_over_all_rankings(
     assert cases > 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCOUNTS)
 @pytest.mark.parametrize("search", ["chords", "golden"])
 def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_files, name, search):
@@ -91,7 +90,7 @@ def test_slack_rescaling_finds_nearly_all_and_never_misses_a_violation(measure_f
         assert value[0] <= exact + 1e-9
         assert (value[0] > 0) == (exact > 1e-12)
         if search == "chords":
-            assert target.upper_bounds[0] >= exact - 1e-9
+            assert present(target.upper_bounds)[0] >= exact - 1e-9
         missed += value[0] < exact - 1e-9
     assert cases > 100
     assert missed <= 0.02 * cases
@@ -129,7 +128,6 @@ def test_increasing_discounts_are_replaced_with_a_warning(measure_files: Path) -
     assert not parse_delta("NDCG(rising.json)@1").note
 
 
-@pytest.mark.slow
 def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Path) -> None:
     """Compare with a grid of all nonincreasing sequences."""
     grid = np.linspace(0, 2, 21)
@@ -137,7 +135,9 @@ def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Pat
     for _ in range(20):
         discounts = np.round(rng.uniform(-0.5, 2, 3), 1)
         discounts[0] = max(discounts[0], 0.5)
-        fp.dcglearn.Utility((0, 1), np.ones((3, 2)), [0, 1], discounts).save("any.json")
+        fp.dcglearn.Utility((0, 1), np.ones((3, 2)), np.array([0.0, 1.0]), discounts).save(
+            "any.json"
+        )
         projected = np.zeros(3)
         positive = parse_delta("NDCG(any.json)").discounts
         projected[: len(positive)] = positive
@@ -150,7 +150,6 @@ def test_the_projection_is_the_nearest_nonincreasing_sequence(measure_files: Pat
         assert (np.diff(projected) <= 1e-12).all()
 
 
-@pytest.mark.slow
 def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
     """The longest violated ranking is one exchange away from an ideal order, whose partner may be inside
     the next level."""
@@ -198,8 +197,12 @@ def test_long_lists_with_equal_discounts(measure_files: Path) -> None:
 def test_a_measure_that_cannot_be_trained_for_is_refused(
     measure_files: Path, text: str, message: str
 ) -> None:
-    fp.dcglearn.Utility((0, 1, 2), np.ones((1, 3)), [0, -1, 1], [1]).save("down.json")
-    fp.dcglearn.Utility((0, 1), np.ones((2, 2)), [0, 1], [-1, -2]).save("nothing.json")
+    fp.dcglearn.Utility((0, 1, 2), np.ones((1, 3)), np.array([0.0, -1.0, 1.0]), np.ones(1)).save(
+        "down.json"
+    )
+    fp.dcglearn.Utility((0, 1), np.ones((2, 2)), np.array([0.0, 1.0]), np.array([-1.0, -2.0])).save(
+        "nothing.json"
+    )
     with pytest.raises(DataError, match=message):
         StructuralHinge(text)
     with pytest.raises(DataError, match=message):
@@ -218,7 +221,6 @@ def test_labels_without_a_grade_are_refused(measure_files: Path) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 def test_a_trained_ranker_does_not_need_the_measure_file(measure_files: Path, cls) -> None:
     data = fp.Synthetic(queries=20, docs=12, features=4, grades=5, seed=1).dataset()

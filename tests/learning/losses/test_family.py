@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import permutations
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,6 @@ def test_focused_net_matches_the_reference_on_strict_truths(beta: float) -> None
             assert values[q] == pytest.approx(expected, abs=1e-10), (kind, q)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
@@ -200,7 +200,6 @@ BOUNDED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, 1.0, 5.0])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", BOUNDED, ids=str)
@@ -222,7 +221,6 @@ def test_the_hessian_scale_bounds_the_norm_of_the_hessian(loss, kind, scale) -> 
             assert norm <= bounds[query] * (1 + 1e-6) + 1e-8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY, ids=lambda x: str(x)[:60])
 def test_huge_scores_have_finite_values_and_gradients(loss: Loss) -> None:
     truth, scores = sample("graded")
@@ -274,7 +272,6 @@ def test_queries_without_a_preference_have_no_loss_and_no_gradient(loss: Loss) -
     assert grad.tolist() == [0] * 5
 
 
-@pytest.mark.slow
 @given(data=st.data())
 def test_the_order_of_the_rows_does_not_matter(data) -> None:
     truth, scores = sample("graded", seed=7)
@@ -336,15 +333,15 @@ def test_focused_is_the_weighted_sum_of_two_losses() -> None:
     assert gradient == pytest.approx(0.25 * da + 0.75 * db)
 
 
-@pytest.mark.slow
 def test_interpreted_kernels_match_the_compiled_ones(interpreted) -> None:
     """`bind` always compiles; the compiled kernel agrees with its Python function."""
     from firstpage.core.kernels.losses import listwise
 
     truth, scores = sample("graded")
-    target = PlackettLuce(3).target(truth)
+    target: Any = PlackettLuce(3).target(truth)
     v, g = np.empty(len(truth)), np.empty(len(scores))
-    listwise.plackett_luce.python(
+    kernel: Any = listwise.plackett_luce
+    kernel.python(
         scores,
         *target._kernel_inputs(0, len(truth)),
         target.upper,

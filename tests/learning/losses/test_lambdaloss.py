@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_weights_are_mean_changes_of_the_measure_over_all_orders(measure, ties: 
 @pytest.mark.parametrize("ties", SCORES)
 @pytest.mark.parametrize("cutoff", [2, 4, 6])
 @pytest.mark.parametrize("variant", ["loss2", "loss2++"])
-def test_variants_weight_differences_of_ranks(variant: str, cutoff: int, ties: str) -> None:
+def test_variants_weight_differences_of_ranks(variant: Any, cutoff: int, ties: str) -> None:
     discount = 1 / np.log2(np.arange(2, 20))
     gains = 2.0**LABELS - 1
     ideal = np.sort(gains)[::-1][:cutoff] @ discount[:cutoff]
@@ -159,7 +160,7 @@ def test_invalid_options_are_refused() -> None:
     with pytest.raises(fp.DataError, match="LambdaLoss cannot maximize Tau; choose"):
         LambdaLoss("Tau")
     with pytest.raises(fp.DataError, match="variant must be"):
-        LambdaLoss(variant="loss3")
+        LambdaLoss(variant="loss3")  # type: ignore[arg-type]
     with pytest.raises(fp.DataError, match="needs a measure of gains and discounts"):
         LambdaLoss("ERR", variant="loss2").value_grad(np.zeros(6), truth_of(LABELS))
     with pytest.raises(fp.DataError, match="takes no weights of documents"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log1p
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from firstpage.core.errors import DataError
 from firstpage.data.ids import Ids
 from firstpage.data.preferences.pairs import PairTruth, RowPairs
 from firstpage.data.truth import Truth
-from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.pairs import VotedHinge, VotedLogistic
 from firstpage.learning.losses.pairwise import PairwiseHinge, PairwiseLogistic
 
@@ -39,7 +39,7 @@ def sample(seed: int = 0) -> tuple[list[tuple[int, int, float, bool]], PairTruth
     return votes, truth_of(np.zeros(int(OFFSETS[-1])), votes), rng.normal(size=int(OFFSETS[-1]))
 
 
-def plain(loss: Loss, votes: list, scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def plain(loss: Any, votes: list, scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """The sum over votes, one at a time."""
     values, totals = np.zeros(len(LENGTHS)), np.zeros(len(LENGTHS))
     for u, v, weight, tied in votes:
@@ -57,8 +57,8 @@ def plain(loss: Loss, votes: list, scores: np.ndarray, weights: np.ndarray | Non
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_values_match_a_plain_sum_over_votes(loss, weighted) -> None:
     votes, truth, scores = sample()
-    weights = np.random.default_rng(1).integers(0, 3, len(scores)).astype(float)
-    weights = weights if weighted else None
+    counts = np.random.default_rng(1).integers(0, 3, len(scores)).astype(float)
+    weights = counts if weighted else None
     values, _ = loss.value_grad(scores, truth, weights)
     assert np.allclose(values, plain(loss, votes, scores, weights), rtol=1e-12, atol=1e-12)
 

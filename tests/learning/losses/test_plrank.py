@@ -27,7 +27,7 @@ MEASURES = [
 def learned_measures():
     utility = fp.dcglearn.Utility.from_gains(gains=[0, 1, 3, 4], discounts=[1.0, 0.7, 0.2])
     weights = np.array([[0.0, 0.5, 2.0, 3.0], [-0.5, 0.2, 1.5, 1.0], [0.0, 0.3, 0.1, 0.4]])
-    table = fp.dcglearn.Utility(range(4), weights, np.arange(4) / 3, np.ones(3), "weights")
+    table = fp.dcglearn.Utility((0, 1, 2, 3), weights, np.arange(4) / 3, np.ones(3), "weights")
     return [
         fp.measure("NDCG@2", of=utility),
         fp.measure("DCG", of=utility),

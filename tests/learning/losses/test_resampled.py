@@ -41,7 +41,6 @@ def test_every_pass_has_the_value_of_one_order(loss, k: int | None) -> None:
     assert len(seen) == 3
 
 
-@pytest.mark.slow
 def test_the_mean_over_passes_is_the_mean_over_orders() -> None:
     truth = Truth.from_labels([1, 0, 0, 0])
     scores = np.array([0.3, 1.0, -1.0, 0.0])
@@ -68,7 +67,6 @@ def test_slices_draw_the_orders_of_the_full_data() -> None:
     assert gradient.tolist() == grad[a:b].tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ListMLE(k=3)", "ListMLE", "RankSVM(k=3)", "FocusedNet(k=3)"])
 def test_fits_are_seeded_and_equal_for_any_number_of_threads(name: str) -> None:
     def fit(**params) -> np.ndarray:
@@ -103,7 +101,6 @@ def test_rankers_that_cannot_resample_say_so(text: str, message: str) -> None:
         fp.ranker(text, ties="resample").fit(DATA)
 
 
-@pytest.mark.slow
 def test_an_interrupted_fit_resumes_with_the_orders_of_the_next_epoch(tmp_path) -> None:
     ranker = fp.ListMLE(k=3, ties="resample", solver="sgd(rate=0.01, max_iter=6)")
     expected = clone(ranker).fit(DATA).coef_.tolist()

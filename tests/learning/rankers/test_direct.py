@@ -66,7 +66,6 @@ def test_a_measure_file_is_maximized(cls, tmp_path) -> None:
     assert fp.load(tmp_path / "m.json").predict(TEST).tolist() == by_file.predict(TEST).tolist()
 
 
-@pytest.mark.slow
 def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
     ranker = small(fp.PLRank, samples=3)
     expected = clone(ranker).fit(TRAIN).coef_.tolist()
@@ -88,7 +87,7 @@ def test_fits_are_seeded_and_do_not_depend_on_threads() -> None:
         (lambda: fp.PLRank(measure="ERR(max=1)").fit(X, Y, qid=Q), "a label 2, above max=1"),
         (lambda: fp.PLRank().fit(X, Y, qid=Q, sample_weight=np.arange(12) / 2), "be integers"),
         (lambda: fp.LambdaRank(measure="bpref").fit(X, Y, qid=Q), "LambdaRank cannot maximize bp"),
-        (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),
+        (lambda: fp.LambdaRank(variant="x").fit(X, Y, qid=Q), "variant must be 'lambdarank'"),  # type: ignore[arg-type]
         (lambda: fp.LambdaRank(measure="AP", variant="loss2").fit(X, Y, qid=Q), "gains and disc"),
         (lambda: fp.LambdaRank(mu=-1.0).fit(X, Y, qid=Q), "mu of LambdaRank must be a number"),
         (lambda: fp.LambdaRank(solver="lbfgs").fit(X, Y, qid=Q), "LBFGS needs a smooth loss"),
@@ -126,7 +125,6 @@ def test_data_without_preferences_are_reported(cls, y, qid, measure: str | None)
     assert ranker.coef_.tolist() == [0, 0, 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent])
 def test_the_default_measure_is_ndcg_at_k(cls) -> None:
     assert cls(k=5).fit(X, Y, qid=Q).training_["measure"] == "NDCG@5"
@@ -212,7 +210,6 @@ def test_trees_learn_from_tied_scores() -> None:
     assert gradient == pytest.approx([-mean, mean / 2, mean / 2])
 
 
-@pytest.mark.slow
 def test_coordinate_ascent_improves_the_measure_with_every_restart() -> None:
     for measure in ("NDCG@5", "Tau", "bpref"):
         one = fp.CoordinateAscent(measure=measure, restarts=0).fit(TRAIN)

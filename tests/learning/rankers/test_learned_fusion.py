@@ -15,10 +15,11 @@ from firstpage.core.registry import ParameterError
 from firstpage.data.formats.trec import to_run
 from firstpage.evaluation.aggregation.features import fusion_features
 from firstpage.learning.rankers.learned_fusion import parse_fusion
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=24, docs=12, features=4, grades=3)
 DATA = RECIPE.dataset()
-TRUE = RECIPE.true_utility(DATA.X)
+TRUE = RECIPE.true_utility(dense(DATA.X))
 
 
 def partial_run(noise: float, seed: int, length: int) -> fp.Run:
@@ -80,7 +81,6 @@ def test_the_better_system_is_learned(fitted) -> None:
     assert "each held out of the choice" in str(fitted)
 
 
-@pytest.mark.slow
 def test_labels_of_a_query_do_not_reach_its_own_ranking() -> None:
     fusion = fp.LearnedFusion(folds=4)
     first = fusion.fit_fuse(RUNS, JUDGED).to_dict()

@@ -20,11 +20,16 @@ from firstpage.learning.rankers.fit.progress import ATTRIBUTES, Step, fit_record
 from firstpage.learning.rankers.model_files import FIELDS
 from firstpage.learning.rankers.registry import RANKERS
 from firstpage.learning.solvers.descent import SGD, GradientDescent
+from tests.narrow import present
 
 DATA = fp.Synthetic(queries=40, docs="uniform(2, 12)", features=4, grades=3, seed=3).dataset()
 TRAIN, VALID = DATA[:28], DATA[28:]
 TREES = "trees(count=8, leaves=4)"
-SMALL = {"RankBoost": {"rounds": 9}, "FocusedBoost": {"rounds": 9}, "LambdaMART": {"scorer": TREES}}
+SMALL: dict[str, dict[str, Any]] = {
+    "RankBoost": {"rounds": 9},
+    "FocusedBoost": {"rounds": 9},
+    "LambdaMART": {"scorer": TREES},
+}
 UNFITTED = [
     *(cls(**SMALL.get(name, {})) for name, cls in RANKERS.items()),
     fp.ListMLE(k=5, normalize="minmax"),
@@ -52,7 +57,7 @@ def bits_of(value: Any) -> Any:
         return str(value.dtype), value.shape, bits_of(value.tolist())
     if hasattr(value, "to_dict"):
         return type(value).__name__, bits_of(value.to_dict())
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return type(value).__name__, bits_of(astuple(value))
     if isinstance(value, dict):
         return {key: bits_of(inner) for key, inner in value.items()}
@@ -77,7 +82,6 @@ def check_survives(ranker: Any, path: Any) -> Any:
     return again
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::firstpage.core.errors.FirstpageWarning")
 @pytest.mark.parametrize("valid", [None, VALID], ids=["alone", "valid"])
 @pytest.mark.parametrize("unfitted", UNFITTED, ids=str)
@@ -91,7 +95,6 @@ def test_all_fitted_attributes_survive_save_and_load(unfitted, valid, tmp_path) 
     assert (tmp_path / "n.json").read_bytes() == (tmp_path / "m.json").read_bytes()
 
 
-@pytest.mark.slow
 def test_attributes_after_special_fits_survive_save_and_load(tmp_path) -> None:
     import pandas as pd
 
@@ -127,11 +130,10 @@ def test_history_equals_the_reported_steps() -> None:
         all(step.measure > before.measure for before in history[:at])
         for at, step in enumerate(history)
     ]
-    assert all(step.seconds >= 0 for step in reported)
+    assert all(present(step.seconds) >= 0 for step in reported)
     assert all(step.seconds is None for step in history)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "unfitted",
     [
@@ -155,7 +157,7 @@ def test_nan_and_infinities_survive_json() -> None:
         Step(3, 0.1 + 0.2, -math.inf, True),
     ]
     for gap in (None, math.nan, math.inf, 1e-17):
-        record = fit_record(3, -math.inf, np.bool_(True), False, steps[2], steps, gap)
+        record = fit_record(3, -math.inf, np.bool_(True), False, steps[2], steps, gap)  # type: ignore[arg-type]
         contents = json.loads(json.dumps(record, allow_nan=False))
         assert contents == record
         read = fitted_attributes(contents)
@@ -224,7 +226,7 @@ def test_component_objects_survive_save_and_load(tmp_path) -> None:
         fp.ListNet(solver=GradientDescent(rate=0.1, max_iter=7)),
         fp.ListNet(solver=SGD(rate=0.1, max_iter=2)),
         fp.ListNet(scorer="trees(count=3, options={'max_depth': 3, 'lambda_l2': 1.0})"),
-        fp.ListNet(measure=fp.measure("NDCG@5")),
+        fp.ListNet(measure=fp.measure("NDCG@5")),  # type: ignore[arg-type]
     ):
         unfitted.fit(X, Y, qid=QID).save(tmp_path / "m.json")
         again = fp.load(tmp_path / "m.json")

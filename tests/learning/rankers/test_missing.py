@@ -10,6 +10,8 @@ import firstpage as fp
 from firstpage.core.errors import FirstpageWarning
 from firstpage.data.categories import MAX_CATEGORIES
 from firstpage.learning.rankers.model_files import read_model
+from firstpage.learning.scorers.tree_scoring import TreesScoring
+from tests.narrow import dense, instance
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -93,8 +95,8 @@ def test_columns_and_categories_are_matched_by_name() -> None:
     names = ("red", "green", "pink", "blue", "violet")
     moved = np.array([names.index(color) for color in COLORS], float)
     own = probe.X[:, 0]
-    color = np.where(np.isnan(own), np.nan, moved[np.nan_to_num(own).astype(int)])
-    X = np.column_stack([probe.X[:, 3], color, probe.X[:, 1], probe.X[:, 2]])
+    color = np.where(np.isnan(dense(own)), np.nan, moved[np.nan_to_num(dense(own)).astype(int)])
+    X = np.column_stack([dense(probe.X[:, 3]), color, dense(probe.X[:, 1]), dense(probe.X[:, 2])])
     other = fp.Dataset(
         X,
         probe.y,
@@ -152,7 +154,7 @@ def test_impute_fills_before_anything_is_scaled(
     train = numbers_only(data())
     X = np.asarray(train.X)
     statistic = {"median": np.nanmedian(X, axis=0), "mean": np.nanmean(X, axis=0), "zero": 0.0}
-    fill = statistic.get(impute, impute)  # type: ignore[call-overload]
+    fill = statistic.get(impute, impute)  # type: ignore[arg-type]
     filled = train.with_features(np.where(np.isnan(X), fill, X), train.feature_names)
     ranker = fp.ListNet(impute=impute, normalize=normalize).fit(train)
     expected = fp.ListNet(normalize=normalize).fit(filled)
@@ -174,7 +176,6 @@ def test_networks_take_imputed_values(impute: str | float, normalize: str | None
     assert np.isfinite(network.fit(train).predict(train)).all()
 
 
-@pytest.mark.slow
 def test_impute_over_shards(tmp_path: Path) -> None:
     train = numbers_only(data(queries=30))
     shards = fp.write_shards(train, tmp_path / "shards", rows=150)
@@ -191,7 +192,7 @@ def test_impute_over_shards(tmp_path: Path) -> None:
 def test_shards_keep_categories(tmp_path: Path) -> None:
     train = data(queries=30)
     first = fp.Dataset(  # which has three of the categories, in another order
-        np.where(train.X == 3, np.nan, train.X)[:200],
+        np.where(train.X == 3, np.nan, dense(train.X))[:200],
         train.y[:200],
         train.offsets[:11],
         train.queries[:10],
@@ -293,7 +294,9 @@ def test_normalization_ignores_missing_values_of_a_query() -> None:
     X = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, 2.0], [5.0, np.nan]])
     dataset = fp.Dataset.from_arrays(X, [0, 1, 2, 3], ["a"] * 4)
     scaled = fp.MinMax().apply(dataset).X
-    assert np.array_equal(scaled, [[0, np.nan], [0.5, np.nan], [np.nan, 0], [1, np.nan]], True)
+    assert np.array_equal(
+        dense(scaled), [[0, np.nan], [0.5, np.nan], [np.nan, 0], [1, np.nan]], True
+    )
     empty = dataset.with_features(np.full((4, 2), np.nan))
     fitted = fp.MinMax(per="global").fit(empty)
     assert json.loads(json.dumps(fitted.to_dict(), allow_nan=False))["shift"] == [0.0, 0.0]
@@ -342,7 +345,7 @@ def test_exported_trees_score_missing_values_and_categories(
     known = session.get_modelmeta().custom_metadata_map["categories"]
     assert json.loads(known) == {"color": list(COLORS)}
     assert "unknown ones as NaN" in exported.files["README.md"].decode()
-    library = fitted.model_.library
+    library = instance(TreesScoring, fitted.model_).library
     files = fp.export(fitted, library).files
     assert json.loads(files["categories.json"]) == {"color": list(COLORS)}
     for target in ("solr", "elasticsearch", "ranklib", "vespa", "vespa-onnx"):
@@ -351,7 +354,6 @@ def test_exported_trees_score_missing_values_and_categories(
             fp.export(fitted, target)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [None, "minmax", "standard", "global minmax"])
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_exported_trees_score_missing_values(library: str, normalize: str | None) -> None:
@@ -418,7 +420,6 @@ def clicks(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
     return fp.Dataset.from_arrays(X, y, np.repeat(np.arange(30), 20)), position
 
 
-@pytest.mark.slow
 def test_positions_of_lightgbm() -> None:
     train, position = clicks()
     scorer = "trees(count=10, leaves=7)"

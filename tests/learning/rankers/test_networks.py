@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_early_stopping_keeps_the_best_epoch_and_stops() -> None:
 
 def test_sample_weights_and_warm_starts() -> None:
     weights = (np.arange(len(TRAIN)) < 30).astype(float)
-    options = {"scorer": "network(layers=(4,), attention=(1, 2, 4))", "threads": 1}
+    options: dict[str, Any] = {"scorer": "network(layers=(4,), attention=(1, 2, 4))", "threads": 1}
     half = fp.ListNet(solver="gd(rate=0.1, max_iter=5)", **options).fit(TRAIN[:30])
     weighted = fp.ListNet(solver="gd(rate=0.1, max_iter=5)", **options)
     weighted.fit(TRAIN, sample_weight=weights)
@@ -164,7 +165,6 @@ def test_networks_are_not_fitted_on_shards(tmp_path) -> None:
         fp.ListNet(scorer=ATTENTION).fit(fp.read_shards(tmp_path / "shards"))
 
 
-@pytest.mark.slow
 def test_scikit_learn_estimator_checks_pass() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -94,7 +94,6 @@ def test_constant_features_cause_a_warning(unfitted) -> None:
             clone(unfitted).fit(X, Y, qid=Q)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.Regression, fp.ListNet, fp.RankSVM, fp.RankBoost])
 def test_constant_features_in_shards_cause_a_warning(cls, tmp_path) -> None:
     for number, X in enumerate(CONSTANT):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,15 +21,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:the optimum is w = 0")
 SMOOTH = [fp.RankNet(), fp.ListNet(), fp.ListMLE(k=5), fp.FocusedNet(k=5)]
 HINGES = [fp.RankSVM(), fp.SVMMAP(), fp.FocusedSVM(k=5)]
 REFERENCES: list[Any] = ["fixed", "mean"]
+CLASSES: list[tuple[Callable[..., fp.Ranker], dict[str, Any]]] = [
+    (fp.TopMargin, {}),
+    (fp.TopSlack, {}),
+    (fp.TopSlack, {"search": "golden"}),
+]
 STRUCTURAL = [
     cls(reference=reference, delta=delta, **options)
     for reference in REFERENCES
     for delta in ("NDCG", "P@5")
-    for cls, options in (
-        (fp.TopMargin, {}),
-        (fp.TopSlack, {}),
-        (fp.TopSlack, {"search": "golden"}),
-    )
+    for cls, options in CLASSES
 ]
 
 
@@ -42,11 +44,11 @@ def objective(ranker: Any, weights: Any = None) -> float:
     return float(np.average(values, weights=weights)) + penalty
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unfitted", [*SMOOTH, *HINGES, *STRUCTURAL], ids=str)
 def test_the_objective_is_that_of_the_model(unfitted: Any) -> None:
     golden = getattr(unfitted, "search", "") == "golden"
-    for options in ({}, {"sample_weight": WEIGHTS}, {"valid": VALID}):
+    cases: list[dict[str, Any]] = [{}, {"sample_weight": WEIGHTS}, {"valid": VALID}]
+    for options in cases:
         ranker = clone(unfitted).set_params(patience=3 if "valid" in options else None)
         ranker.fit(TRAIN, **options)
         exact = objective(ranker, options.get("sample_weight"))
@@ -62,7 +64,6 @@ def test_the_objective_is_that_of_the_iteration_that_validation_chose(solver: st
     assert ranker.objective_ == pytest.approx(objective(ranker), rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("unfitted", [*HINGES, *STRUCTURAL], ids=str)
 def test_no_objective_is_below_the_optimum(unfitted: Any, C: float) -> None:

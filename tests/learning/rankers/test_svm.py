@@ -14,7 +14,6 @@ DATA = fp.Synthetic(queries=30, docs=12, features=6, grades=3).dataset()
 TRAIN, VALID = DATA[:20], DATA[20:]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 def test_features_with_overflowing_squares(cls) -> None:

@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.patience import PATIENCE
 
 # CPU seconds of threads other than the calling one, which do not depend on the load of the
@@ -73,7 +71,6 @@ print(json.dumps([one, two]))
 """
 
 
-@pytest.mark.slow
 def test_one_thread_uses_no_other_threads(tmp_path) -> None:
     command = [sys.executable, "-c", MEASURE, str(tmp_path / "shards"), str(NOTHING)]
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OPENBLAS_"))}

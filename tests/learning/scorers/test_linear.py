@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -13,7 +15,7 @@ from tests.learning.scorers.checks import check_gradient, forward
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.normal(size=(203, 7)) * (RNG.random((203, 7)) < 0.6)
-FORMS = {
+FORMS: dict[str, Any] = {
     "float64": DENSE,
     "float32": DENSE.astype(np.float32),
     "sparse": csr_array(DENSE),

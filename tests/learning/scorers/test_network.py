@@ -118,7 +118,6 @@ def test_mlp_is_a_network_with_one_layer() -> None:
     assert bound.scoring(first).params == pytest.approx(first, rel=1e-6)
 
 
-@pytest.mark.slow
 @settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_attention_is_equivariant_to_permutations_within_lists(seed: int) -> None:

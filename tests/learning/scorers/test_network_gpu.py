@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ pytestmark = [
 
 DATA = fp.Synthetic(queries=60, docs="uniform(1, 90)", features=8, grades=3, seed=1).dataset()
 TRAIN, VALID = DATA[:45], DATA[45:]
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "deep": {"layers": (32, 16), "activation": "gelu", "norm": "layer"},
     "log1p": {"layers": (16,), "activation": "silu", "input": "log1p+standardize"},
     "attention": {"layers": (16,), "attention": (2, 4)},
@@ -46,7 +48,7 @@ def test_objectives_are_those_of_the_cpu(case: str) -> None:
         host = BlockObjective(
             PlackettLuce(5), bound, TRAIN.truth, 32, None, weights, 0.1, 1, batch=16
         )
-        objective = host if device == "cpu" else device_objective(host, TRAIN.truth, device)
+        objective: Any = host if device == "cpu" else device_objective(host, TRAIN.truth, device)
         assert device == "cpu" or isinstance(objective, NetworkObjective)
         params = bound.initial_params(0)
         values.append((objective(params), objective.block(1, params)))

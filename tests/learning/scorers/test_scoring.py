@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -193,7 +194,8 @@ def test_scorers_are_created_by_name() -> None:
     trees = Trees(leaves=7)
     assert scorer(trees) is trees
     assert len({Trees(), Trees(), Trees(options={"max_depth": 3})}) == 2
-    for wrong in (3, None, linear()):
+    cases: list[Any] = [3, None, linear()]
+    for wrong in cases:
         with pytest.raises(
             ParameterError, match="scorer must be a string such as 'linear', or a scorer"
         ):

@@ -64,7 +64,6 @@ def _xgboost(node: dict[str, Any], x: np.ndarray) -> float:
     return float(node["leaf"])
 
 
-@pytest.mark.slow
 @EACH
 def test_scores_are_sums_of_leaves(library: str) -> None:
     expected = [score_by_dump(library, x) for x in X]

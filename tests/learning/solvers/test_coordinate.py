@@ -31,7 +31,6 @@ def crossings(scores, direction, truth) -> np.ndarray:
     return np.unique(steps)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("measure", [*MEASURES, *learned_measures()], ids=str)
 def test_line_searches_find_the_best_interval(measure, ties: bool) -> None:
@@ -52,7 +51,6 @@ def test_line_searches_find_the_best_interval(measure, ties: bool) -> None:
     assert mean_measure(parsed, scores + step * direction, truth, weights) == pytest.approx(best)
 
 
-@pytest.mark.slow
 def test_results_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     data = fp.Synthetic(queries=12, docs="uniform(2, 9)", features=3, seed=4).dataset()
     fitted = []

@@ -70,11 +70,11 @@ def ap_constraints(X, relevant) -> list[tuple[np.ndarray, float]]:
     non = [i for i in range(len(X)) if not relevant[i]]
     if not rel or not non:
         return []
-    constraints = []
+    constraints: list[tuple[np.ndarray, float]] = []
     for order in permutations(range(len(X))):
         rank = {d: p for p, d in enumerate(order)}
         normal = sum(2 * (X[i] - X[j]) for i in rel for j in non if rank[i] > rank[j])
-        loss = 1 - average_precision([relevant[d] for d in order])
+        loss = 1 - float(average_precision([relevant[d] for d in order]))
         constraints.append((normal / (len(rel) * len(non)) + np.zeros(FEATURES), loss))
     return constraints
 
@@ -197,7 +197,6 @@ def test_planes_of_another_c_lead_to_the_same_optimum_sooner() -> None:
     assert tuned.best.objective_ == pytest.approx(alone[C].objective_, rel=1e-3)
 
 
-@pytest.mark.slow
 def test_the_gap_is_certified_on_larger_data() -> None:
     dataset = fp.Synthetic(queries=60, docs=60, features=20, grades=4, seed=3).dataset()
     for ranker in (fp.RankSVM(C=10), fp.SVMMAP(C=10), fp.FocusedSVM(C=100), fp.TopMargin(C=10)):
@@ -209,7 +208,6 @@ def test_the_gap_is_certified_on_larger_data() -> None:
             assert rough.objective_ >= fine.objective_ * (1 - 1e-5)
 
 
-@pytest.mark.slow
 def test_old_planes_are_dropped_and_the_model_is_a_lower_bound() -> None:
     rng = np.random.default_rng(0)
     planes = Planes(3)
@@ -238,7 +236,6 @@ def sparse_binary(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
     return fp.Dataset.from_arrays(X, y, np.repeat(np.arange(15), 40)), w
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
 @pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", ["NDCG", "NDCG@10"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,8 @@ def test_the_start_may_be_the_minimum() -> None:
 
 def test_values_that_are_not_finite_at_the_start_are_returned_as_such() -> None:
     for value, gradient in ((np.inf, np.ones(2)), (1.0, np.array([np.nan, 1.0]))):
-        result = solve(Plain(lambda x, v=value, g=gradient: (v, g)), np.zeros(2))
+        pair = (value, gradient)
+        result = solve(Plain(partial(lambda pair, x: pair, pair)), np.zeros(2))
         assert np.isnan(result.value)
         assert not result.converged
 

@@ -19,6 +19,7 @@ from firstpage.learning.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.learning.solvers.lbfgs import LBFGS
 from firstpage.learning.solvers.objective import BlockObjective
 from firstpage.learning.solvers.registry import solver, solver_for
+from tests.narrow import dense
 
 RECIPE = fp.Synthetic(queries=60, docs="uniform(1, 25)", features=7, grades=3, seed=4)
 CONVEX = [
@@ -83,7 +84,6 @@ def test_sparse_features_give_the_same_objective(dtype) -> None:
     assert of_dense[1] == pytest.approx(of_sparse[1], rel=1e-3, abs=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
 def test_solvers_reach_the_same_optimum_from_any_start(loss) -> None:
     dataset = data()
@@ -100,7 +100,6 @@ def test_solvers_reach_the_same_optimum_from_any_start(loss) -> None:
     assert slow.value - best <= 1e-6 * abs(best)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
 def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
     from scipy.optimize import minimize
@@ -122,7 +121,6 @@ def test_the_optimum_is_that_of_an_independent_solver(loss) -> None:
     assert solved.value == pytest.approx(independent.fun, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_uninformative_queries_do_not_change_the_optimum() -> None:
     dataset = data()
     uninformative = dataset.with_labels(
@@ -134,7 +132,6 @@ def test_uninformative_queries_do_not_change_the_optimum() -> None:
         assert with_them.params == pytest.approx(without.params, rel=1e-4, abs=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "stochastic", [SGD(rate=0.02, max_iter=30), Adam(rate=0.05, max_iter=30, batch=8)], ids=str
 )
@@ -190,7 +187,6 @@ def test_incompatible_components_are_refused() -> None:
         solver_for(CuttingPlane(), Rough(), Network(np.ones((2, 1))), 0)
 
 
-@pytest.mark.slow
 def test_many_sparse_features_need_no_covariance_matrix() -> None:
     rng = np.random.default_rng(0)
     rows, size = 4000, 50_000
@@ -199,7 +195,7 @@ def test_many_sparse_features_need_no_covariance_matrix() -> None:
         (rng.random(rows * 20), indices, np.arange(0, rows * 20 + 1, 20)), shape=(rows, size)
     )
     w = rng.normal(size=size)
-    y = np.digitize(X @ w, [-1, 1]).astype(float)
+    y = np.digitize(dense(X @ w), [-1, 1]).astype(float)
     qid = np.repeat(np.arange(200), 20)
     ranker = fp.ListNet(l2=1e-4).fit(X, y, qid=qid)
     assert ranker.score(X, y, qid=qid) > 0.95

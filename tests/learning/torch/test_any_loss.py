@@ -54,7 +54,7 @@ def test_a_wrong_gradient_is_an_error() -> None:
 
 def test_a_wrong_gradient_is_an_error_in_the_first_batch_with_different_labels() -> None:
     class ReversedPairs(fp.extend.Loss):
-        def value_grad(self, scores: Any, truth: Any) -> Any:
+        def value_grad(self, scores: Any, truth: Any) -> Any:  # type: ignore[override]
             values, gradient = fp.extend.loss("PairwiseLogistic").value_grad(scores, truth)
             return values, -gradient
 
@@ -87,7 +87,6 @@ def test_a_model_of_pytorch_is_trained_by_a_loss_of_ones_own() -> None:
     np.testing.assert_allclose(model.weight.detach(), [[1.0, -2.0, 0.5]], atol=1e-2)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks() -> None:
     loss = fp.torch.AnyLoss(LabelSquares())

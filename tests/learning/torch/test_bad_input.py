@@ -82,7 +82,7 @@ def test_offsets(offsets: list[Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16])
-def test_unsigned_offsets(dtype: torch.dtype) -> None:
+def test_unsigned_offsets(dtype: Any) -> None:
     with pytest.raises(fp.DataError, match="descend in between"):
         LOSS(torch.zeros(6), torch.zeros(6), offsets=torch.tensor([0, 3, 1, 6], dtype=dtype))
     flat = LOSS(ZEROS.flatten(), ZEROS.flatten(), offsets=torch.tensor([0, 3, 6], dtype=dtype))

@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "dog", "fish", "bird", "good", "bad"]
-TEXTS = [["cat", "dog"], [["good cat", "bad cat", "fish"], ["bad", "good dog"]]]
-LABELS = [torch.tensor([2.0, 1.0, 0.0]), torch.tensor([0.0, 1.0])]
+TEXTS: list[list[Any]] = [["cat", "dog"], [["good cat", "bad cat", "fish"], ["bad", "good dog"]]]
+LABELS: list[Any] = [torch.tensor([2.0, 1.0, 0.0]), torch.tensor([0.0, 1.0])]
 
 
-class Stored(torch.nn.Module):
+class Stored(torch.nn.Module):  # type: ignore[name-defined]
     """A model that returns stored scores, in the place of a CrossEncoder."""
 
     num_labels = 1
@@ -104,7 +104,6 @@ def test_mistakes() -> None:
         loss([["a"], [[]]], [torch.zeros(0)])
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of libraries about each other
 def test_trainer_of_sentence_transformers(tmp_path: Path) -> None:
     with warnings.catch_warnings():

@@ -41,8 +41,8 @@ for k in K:
             options = {"k": k, "pairs": pairs, "average": average}
             add("RankNet", "PairwiseLogistic", "RankNetLoss", options)
     for temperature in (1.0, 0.5):
-        options = {"k": k, "temperature": temperature}
-        add("ListNet", "SoftmaxCrossEntropy", "ListNetLoss", options)
+        with_temperature = {"k": k, "temperature": temperature}
+        add("ListNet", "SoftmaxCrossEntropy", "ListNetLoss", with_temperature)
     add("RankCosine", "Cosine", "RankCosineLoss", {"k": k})
     for beta in (0.0, 0.4, 1.0):
         if k is not None:
@@ -275,7 +275,6 @@ def check_compiled(losses: list[Any], implementation: str) -> None:
 
 
 @WAYS
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by PyTorch
 def test_compiled_without_graph_breaks(implementation: str) -> None:
     check_compiled([module(case) for case in FEW if "k=4" in case], implementation)

@@ -116,13 +116,12 @@ def value_of_two_processes(rank: int, folder: str) -> float:
     return value
 
 
-@pytest.mark.slow
 def test_processes_add_their_sums(tmp_path: Path) -> None:
     if not torch.distributed.is_gloo_available():
         pytest.skip("gloo is not available")
     code = "import sys; from tests.learning.torch import test_measures as t; "
     code += "print(t.value_of_two_processes(1, sys.argv[1]))"
-    command = [sys.executable, "-c", code, tmp_path]
+    command: list[str | Path] = [sys.executable, "-c", code, tmp_path]
     other = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     values = [value_of_two_processes(0, str(tmp_path)), float(other.communicate()[0])]
     assert values == pytest.approx([expected("NDCG@3")] * 2, abs=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from firstpage.papers.study import page
 from firstpage.papers.study.page import cell_table, tables
@@ -19,7 +20,7 @@ from firstpage.papers.study.study import (
 from tests.papers import example_study
 
 
-def run_entries(*entries: PaperEntry, **plan: int) -> Reproduction:
+def run_entries(*entries: PaperEntry, **plan: Any) -> Reproduction:
     return run_study(example_study.study(*entries), entries, RunPlan(**{"seeds": 3, **plan}))
 
 

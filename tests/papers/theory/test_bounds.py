@@ -52,7 +52,6 @@ def test_terms_match_plain_loops(n: int, k: int) -> None:
             assert value_ours[row] == pytest.approx(value, rel=1e-9, abs=1e-9), name
 
 
-@pytest.mark.slow
 def test_theorem_1_fails_with_ties_and_holds_without() -> None:
     rng = np.random.default_rng(0)
     claim = lambda x: 1 - x.ndcg, lambda x: x.wkt / x.N
@@ -80,7 +79,6 @@ def test_equation_18_by_hand() -> None:
     assert tiny.top["logistic"][0] == pytest.approx(LN2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fraction", [0.9, 0.99])
 def test_a_slightly_smaller_bound_fails(fraction: float) -> None:
     """The corrected constant is tight, so that a smaller one fails."""
@@ -90,14 +88,12 @@ def test_a_slightly_smaller_bound_fails(fraction: float) -> None:
     assert not less(np.random.default_rng(0), 400).holds
 
 
-@pytest.mark.slow
 def test_every_length_and_depth_is_tested() -> None:
     seen = {(terms.n, terms.k) for terms in all_bound_terms(np.random.default_rng(0), 40)}
     assert seen == {(n, k) for n in range(2, 9) for k in range(1, n + 1)}
     assert all(not terms.distinct.all() for terms in all_bound_terms(np.random.default_rng(0), 40))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_results_are_as_recorded(check) -> None:
     terms = check.run(np.random.default_rng(1), 500)
@@ -105,7 +101,6 @@ def test_results_are_as_recorded(check) -> None:
     assert bool(terms.example) == (not terms.holds)
 
 
-@pytest.mark.slow
 def test_iterations_are_below_the_bound() -> None:
     rows = theorems.count_iterations(np.random.default_rng(3))
     assert all(count <= bound for _, _, count, bound in rows)

@@ -30,7 +30,6 @@ def test_false_statements_are_corrected_or_explained() -> None:
     assert all(bool(check.corrects) == (check.kind == "corrected") for check in CHECKS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [*XIA2009, *CHENG2014, *ZHOU2013],
@@ -51,7 +50,6 @@ def test_checks_are_selected_by_name_and_prefix() -> None:
         select_checks(["nope"])
 
 
-@pytest.mark.slow
 def test_each_check_has_its_own_random_stream() -> None:
     names = ["lan2013/theorem-1", "lan2013/theorem-2-hinge", "zhou2013/theorem-1"]
     together = run_checks(select_checks(names), samples=100, seed=3)
@@ -61,7 +59,6 @@ def test_each_check_has_its_own_random_stream() -> None:
     assert [o.evidence.numbers for o in together] != [o.evidence.numbers for o in other]
 
 
-@pytest.mark.slow
 def test_unexpected_result_is_not_as_recorded() -> None:
     (check,) = select_checks(["lan2013/final-logistic"])
     (result,) = run_checks([replace(check, holds=True)], samples=100)

@@ -59,14 +59,12 @@ MUTANTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_fail_by_the_subgroup_clause_alone(name: str, k: int) -> None:
     assert fp.papers.order_sensitive(name, n=4, k=k).broken == ("subgroup",)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
@@ -75,7 +73,6 @@ def test_top_k_forms_are_sensitive(name: str, k: int) -> None:
     assert result.broken == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LISTS, *PAIRS])
 def test_full_forms_are_sensitive_at_k_n_minus_1(name: str) -> None:
     assert fp.papers.order_sensitive(name, n=4, k=3)
@@ -88,7 +85,6 @@ def test_top_k_hinges_fail_by_their_kinks_alone(name: str, k: int) -> None:
     assert fp.papers.order_sensitive(f"{name}(k={k})", n=4, k=k).broken == ("differentiable",)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "beta", "broken"),
     [
@@ -101,7 +97,6 @@ def test_focused_net(k: int, beta: float, broken: tuple[str, ...]) -> None:
     assert fp.papers.order_sensitive(focused_net(k, beta), n=4, k=k).broken == broken
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("clause", MUTANTS)
 def test_each_clause_detects_its_mutant(clause: str) -> None:
     result = fp.papers.order_sensitive(MUTANTS[clause], n=3, k=1, samples=15)
@@ -113,7 +108,6 @@ def test_each_clause_detects_its_mutant(clause: str) -> None:
     assert by_name[clause].failed > 0
 
 
-@pytest.mark.slow
 def test_reversed_loss_is_detected() -> None:
     result = fp.papers.order_sensitive(lambda g, y: top_one(-g, y), n=3, k=1, samples=15)
     assert {"ordered", "strict", "gradient"} <= set(result.broken)
@@ -122,7 +116,6 @@ def test_reversed_loss_is_detected() -> None:
     assert nothing.broken == ("strict", "gradient")
 
 
-@pytest.mark.slow
 def test_example_of_subgroup_clause_is_correct() -> None:
     """The difference in the example is that of the formula."""
     result = {c.name: c for c in fp.papers.order_sensitive(full, n=3, k=1, samples=3).clauses}
@@ -165,7 +158,6 @@ def _row(order: tuple[int, ...]) -> int:
     return [tuple(y) for y in orders(4).tolist()].index(order)
 
 
-@pytest.mark.slow
 def test_k_factors_of_1_and_n_are_known_losses() -> None:
     g = np.random.default_rng(2).normal(size=4)
     for k, name in ((1, "ListNet"), (4, "PermutationCrossEntropy")):
@@ -204,7 +196,7 @@ def test_invalid_losses_raise_data_errors() -> None:
         DataError,
         match=r"<lambda>: phi\(scores, order\) must return a number .* it raised TypeError: ",
     ):
-        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type]
+        fp.papers.order_sensitive(lambda g: 0.0)  # type: ignore[arg-type, misc]
     with pytest.raises(DataError, match="is not finite at scores"):
         fp.papers.order_sensitive(lambda g, y: float("nan"))
     with pytest.raises(

@@ -88,7 +88,7 @@ def test_moves_are_marked_on_both_sides(live: LivePage) -> None:
             if twin.count() == 0:
                 assert "▲" in text if side == 0 else "▼" in text
                 continue
-            by = int(twin.get_attribute("value")) - (i + 1)  # type: ignore[arg-type]
+            by = int(twin.get_attribute("value")) - (i + 1)
             by = by if side == 0 else -by
             mark = "=" if by == 0 else f"▲ {by}" if by > 0 else f"▼ {-by}"
             assert text.startswith(mark), (side, i, text, by)

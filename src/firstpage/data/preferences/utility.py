@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstpage.core import DataError, Floats
+from firstpage.core import Array, DataError, Floats
 from firstpage.data.io.json_files import JsonFormat, json_digest, write_json
 
 MEASURE_FORMAT = JsonFormat("firstpage-measure", 1, "measure")
@@ -123,8 +123,8 @@ class Utility:
     @classmethod
     def from_gains(
         cls,
-        gains: Sequence[float] | Floats,
-        discounts: Sequence[float] | Floats,
+        gains: Sequence[float] | Array,
+        discounts: Sequence[float] | Array,
         grades: Sequence[int] | None = None,
         **options: Any,
     ) -> Utility:

@@ -269,7 +269,7 @@ def aggregate(
     normalize: str | None = None,
     depth: int | Literal["auto"] | None = "auto",
     same_depth: bool = False,
-    base: BaseOrder = None,
+    base: BaseOrder | Mapping[str, Mapping[str, float]] = None,
     missing: Missing = "last",
     name: str = "",
 ) -> Aggregation:

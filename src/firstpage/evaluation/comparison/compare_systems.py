@@ -35,7 +35,7 @@ def compare(
     k: int | None = None,
     ci: bool = True,
     weights: Mapping[str, float] | str | None = None,
-    by: Mapping[str, Any] | str | None = None,
+    by: Mapping[Any, Any] | str | None = None,
     query_table: Any = None,
     bounds: bool = False,
 ) -> Comparison:

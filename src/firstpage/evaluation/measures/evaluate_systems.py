@@ -38,7 +38,7 @@ def evaluate(
     name: str = "",
     engine: Any = None,
     weights: Mapping[str, float] | str | None = None,
-    by: Mapping[str, Any] | str | None = None,
+    by: Mapping[Any, Any] | str | None = None,
     query_table: Any = None,
     bounds: bool = False,
 ) -> Evaluation:

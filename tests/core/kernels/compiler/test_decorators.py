@@ -8,6 +8,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -73,13 +74,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernels"
 
 
-@pytest.mark.slow
 def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
     out = np.ones(3)
     assert add_tripled(np.array([1.0, 2.0, 3.0]), out) == 3
     assert out.tolist() == [4, 7, 10]
     numbers = np.zeros(2, np.int64)
-    assert fill(numbers, 7) is None  # type: ignore[func-returns-value]
+    assert fill(numbers, 7) is None
     assert numbers.tolist() == [7, 7]
     sums = np.empty(2)
     assert row_sums(np.array([[1.0, 2.0], [3.0, 4.0]]), 2.0, sums) == 6
@@ -88,7 +88,6 @@ def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
         assert len(list(cache.glob(f"{name}-*.o"))) == 1
 
 
-@pytest.mark.slow
 def test_there_is_one_version_per_argument_type(cache: Path) -> None:
     out32 = np.ones(2, np.float32)
     add_tripled(np.ones(2, np.float32), out32)  # type: ignore[arg-type]
@@ -97,7 +96,6 @@ def test_there_is_one_version_per_argument_type(cache: Path) -> None:
     assert len(list(cache.glob("add_tripled-*.o"))) == 2
 
 
-@pytest.mark.slow
 def test_damaged_or_truncated_cache_file_is_rebuilt(cache: Path, monkeypatch) -> None:
     add_tripled(np.ones(1), np.ones(1))
     (file,) = cache.glob("add_tripled-*.o")
@@ -136,7 +134,6 @@ def test_an_unknown_symbol_is_not_called() -> None:
         object_cache.link(({**header, "symbol": "other"}, code), types)
 
 
-@pytest.mark.slow
 def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> None:
     blocked = tmp_path / "a file, not a folder"
     blocked.write_text("")
@@ -156,20 +153,17 @@ def test_kernels_work_without_a_writable_cache(tmp_path: Path, monkeypatch) -> N
 def test_cache_key_depends_on_every_subroutine_and_constant() -> None:
     before = object_cache.cache_file(add_tripled, ("float64:1", "float64:1"))
     scope = dict(tripled.python.__globals__, FACTOR=4)
-    changed = Subroutine(type(tripled.python)(tripled.python.__code__, scope, "tripled"))
+    changed = Subroutine(FunctionType(tripled.python.__code__, scope, "tripled"))
     outer = dict(add_tripled.python.__globals__, tripled=changed)
-    other = decorators.Kernel(
-        type(tripled.python)(add_tripled.python.__code__, outer, "add_tripled")
-    )
+    other = decorators.Kernel(FunctionType(add_tripled.python.__code__, outer, "add_tripled"))
     assert object_cache.cache_file(other, ("float64:1", "float64:1")) != before
     assert object_cache.cache_file(add_tripled, ("float64:1", "float32:1")) != before
 
 
-@pytest.mark.slow
 def test_inlined_subroutines_give_the_same_numbers_by_other_code(cache: Path) -> None:
     inlined = inlined_subroutine(tripled.python)
     scope = dict(add_tripled.python.__globals__, tripled=inlined)
-    code = type(tripled.python)(add_tripled.python.__code__, scope, "add_tripled")
+    code = FunctionType(add_tripled.python.__code__, scope, "add_tripled")
     other = decorators.compiled_kernel(code)
     types = ("float64:1", "float64:1")
     assert object_cache.cache_file(other, types) != object_cache.cache_file(add_tripled, types)
@@ -208,7 +202,6 @@ def test_on_compile_is_called_before_a_compilation(cache: Path, monkeypatch) -> 
     assert calls == ["compiled"]
 
 
-@pytest.mark.slow
 def test_many_threads_may_call_a_new_kernel_at_once(cache: Path) -> None:
     def job(i: int) -> float:
         out = np.zeros(100)
@@ -233,7 +226,6 @@ print(round(result["RR"], 6), [m for m in ("numba", "scipy", "sklearn", "rich") 
 """
 
 
-@pytest.mark.slow
 def test_later_processes_do_not_load_numba(tmp_path: Path) -> None:
     """Two processes at once, then a third, in a new cache: all agree, the third loads no Numba."""
     env = {**os.environ, "FIRSTPAGE_CACHE": str(tmp_path)}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -33,7 +34,6 @@ print(any(m.startswith('numba') for m in sys.modules), file=sys.stderr)
 BREAK = "import llvmlite.binding as llvm\ndel llvm.ExecutionEngine.add_object_file\n"
 
 
-@pytest.mark.slow
 def test_plain_numba_gives_the_same_numbers_on_request_and_where_linking_fails(
     tmp_path: Path,
 ) -> None:
@@ -113,13 +113,11 @@ def check_doubled(warning: str) -> None:
     assert out.tolist() == [0, 2, 4]
 
 
-@pytest.mark.slow
 def test_untested_version_is_not_linked(fresh: pytest.MonkeyPatch) -> None:
     fresh.setitem(object_cache.TESTED_VERSIONS, "numba", ((0, 1), (0, 2)))
     check_doubled(r"numba \d+\.\d+\S* is not a tested version")
 
 
-@pytest.mark.slow
 def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> None:
     """The compiled function appears to take one argument more."""
     signature = object_cache._signature
@@ -127,7 +125,6 @@ def test_code_with_other_arguments_is_not_called(fresh: pytest.MonkeyPatch) -> N
     check_doubled("kernel _weighted_sum takes")
 
 
-@pytest.mark.slow
 def test_failed_self_check_is_detected_before_a_kernel_runs(fresh: pytest.MonkeyPatch) -> None:
     """The result appears to be written to another address."""
     fresh.setattr(object_cache.LinkedFunction, "_run", lambda self, words, box: box.value)
@@ -140,15 +137,14 @@ def test_unknown_value_of_the_variable_raises_an_error(fresh: pytest.MonkeyPatch
         kernel(doubled)(np.ones(1), np.ones(1))
 
 
-@pytest.mark.slow
 def test_numba_cache_depends_on_every_subroutine_and_constant(fresh: pytest.MonkeyPatch) -> None:
     """Numba's own key covers the function alone, and would load the earlier version."""
     fresh.setenv("FIRSTPAGE_KERNELS", "numba")
     for factor in (3, 4):
         scope = dict(scaled.python.__globals__, FACTOR=factor)
-        inner = subroutine(type(scaled.python)(scaled.python.__code__, scope, "scaled"))
+        inner = subroutine(FunctionType(scaled.python.__code__, scope, "scaled"))
         outer = dict(total_scaled.__globals__, scaled=inner)
-        function = kernel(type(total_scaled)(total_scaled.__code__, outer, "total_scaled"))
+        function = kernel(FunctionType(total_scaled.__code__, outer, "total_scaled"))
         assert function(np.ones(5)) == 5 * factor
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numba
 import numpy as np
-import pytest
 
 from firstpage.core.kernels.compiler import object_cache
 from firstpage.core.kernels.compiler.functions import Subroutine
@@ -44,7 +43,6 @@ def item(values: Floats, i: int) -> float:
     return float(values[i])
 
 
-@pytest.mark.slow
 def test_other_functions_may_still_count_from_the_end() -> None:
     read = object_cache.link(object_cache._compile(Subroutine(item), TYPES), TYPES)
     values = np.arange(5.0)
@@ -52,7 +50,6 @@ def test_other_functions_may_still_count_from_the_end() -> None:
     assert numba.njit(lambda values: values[-1])(values) == 4.0
 
 
-@pytest.mark.slow
 def test_checked_kernels_end_the_process_outside_the_array() -> None:
     """Each index is read in a copy of one process, which returns 10 and the item."""
     done = subprocess.run(

@@ -38,7 +38,6 @@ def same(a: float | None, b: float) -> bool:
     return a is not None and struct.pack("d", a) == struct.pack("d", b)
 
 
-@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.floats(allow_nan=False))
 @example(5e-324)
@@ -49,7 +48,6 @@ def test_shortest_representations_round_trip(value: float) -> None:
     assert same(read(repr(value)), value)
 
 
-@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True))
 @example("0.1e-400")

@@ -39,7 +39,6 @@ def measure() -> str:
     return utility_page(Utility.from_gains(gains=[0, 1, 2], discounts=[1, 0.5]), "m")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("report", [comparison, evaluation, explanation, measure])
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_reports_are_accessible(
@@ -52,7 +51,6 @@ def test_reports_are_accessible(
     page.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_the_report_of_the_demo_is_accessible(
     size: dict[str, int], browser: Any, once: Once
@@ -63,7 +61,6 @@ def test_the_report_of_the_demo_is_accessible(
     page.close()
 
 
-@pytest.mark.slow
 def test_contents_lead_to_the_sections(browser: Any) -> None:
     page = browser.new_page(viewport=DESKTOP)
     page.set_content(comparison())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
@@ -11,7 +13,11 @@ from tests.labeling.app.browser.actions import answer, ready
 from tests.labeling.app.browser.axe import expect_accessible
 from tests.labeling.app.browser.live import Live
 
-PHONE = {"viewport": {"width": 360, "height": 640}, "is_mobile": True, "has_touch": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 360, "height": 640},
+    "is_mobile": True,
+    "has_touch": True,
+}
 LEAD = [
     "/",
     "/projects/new",

@@ -8,6 +8,7 @@ from firstpage.labeling.app.store import logins, tasks
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from tests.labeling.app.browser.actions import answer, ready, shown
 from tests.labeling.app.browser.live import Live
+from tests.narrow import present
 
 
 def open_judging_page(live: Live) -> tuple[Page, int]:
@@ -270,14 +271,14 @@ def test_returning_a_query_after_the_session_ended_says_so(live: Live) -> None:
     expect(page.locator("#notice")).to_contain_text("your last action was not saved")
     expect(page.get_by_role("link", name="sign in, then repeat it")).to_be_visible()
     with live.store.read() as tx:
-        assert tasks.get(tx, task).state == "open"
+        assert present(tasks.get(tx, task)).state == "open"
 
 
 def test_a_changed_answer_is_recorded_once_if_the_response_is_lost(live: Live) -> None:
     page, task = open_judging_page(live)
     answer(page, "ArrowLeft")
     page.goto(f"{live.url}/tasks/{task}/judgments")
-    dropped = []
+    dropped: list[int] = []
 
     def drop(route: Route) -> None:
         if dropped:

@@ -59,7 +59,10 @@ def test_guidelines_come_before_the_first_judgment(live: Live, options: dict[str
     page = live.open(f"/tasks/{task}", **options)
     guide = page.get_by_role("dialog", name="Guidelines")
     start = page.get_by_role("button", name="Start judging")
-    for size in (LANDSCAPE["viewport"], PHONE["viewport"]) if options else (page.viewport_size,):
+    sizes: list[Any] = [page.viewport_size]
+    if options:
+        sizes = [LANDSCAPE["viewport"], PHONE["viewport"]]
+    for size in sizes:
         page.set_viewport_size(size)
         expect(guide).to_be_visible()
         expect_rendered(page, "#guide .prose")

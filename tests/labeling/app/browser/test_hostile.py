@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest.mock import patch
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from firstpage.labeling.app import document_html
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
@@ -117,7 +117,12 @@ def test_titles_and_texts_are_text(live: Live) -> None:
     live.add_project("books", [QueryRecord("q0", bad, bad, documents)], setting={"k": 2})
     page = live.open(f"/tasks/{live.task('books', 'ada')}")
     messages: list[str] = []
-    page.on("dialog", lambda d: (messages.append(d.message), d.dismiss()))
+
+    def dismissed(dialog: Dialog) -> None:
+        messages.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismissed)
     ready(page)
     expect(page.locator("#query")).to_have_text(bad)
     expect(page.locator("#left-title")).to_have_text(bad)

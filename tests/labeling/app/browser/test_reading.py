@@ -22,10 +22,14 @@ NARRATIVE = (
     "Documents in which the steps are shown in pictures alone are fair at best. The last words count."
 )
 TITLE = "Brewing green tea at home: " + "water, leaves, pots and time, " * 8 + "and the end"
-ZOOM = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2}
+ZOOM: dict[str, Any] = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2}
 LANDSCAPE = {"viewport": {"width": 844, "height": 390}, "is_mobile": True, "has_touch": True}
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-NARROWEST = {"viewport": {"width": 320, "height": 256}, "device_scale_factor": 4}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+}
+NARROWEST: dict[str, Any] = {"viewport": {"width": 320, "height": 256}, "device_scale_factor": 4}
 
 
 def open_judging_page(

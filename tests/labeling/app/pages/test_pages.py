@@ -12,6 +12,7 @@ from firstpage.labeling.app.pages.rendering import local_path, sentence
 from firstpage.labeling.app.pages.setup import percentage, slug_of
 from firstpage.labeling.app.store import invitations, logins, projects
 from tests.labeling.app.site import PASSWORD, Client, Site
+from tests.narrow import present
 
 LEAD = (
     "dashboard", "progress", "agreement", "truth", "measure", "report", "audit", "comments", "people", "setup",
@@ -26,7 +27,6 @@ def token(client: Client, path: str = "/login") -> str:
     return field[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", LEAD)
 def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     site.project()
@@ -40,7 +40,6 @@ def test_pages_of_a_lead_are_for_leads(site: Site, page: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_webhook_is_set_on_the_first_page_of_the_set_up(site: Site) -> None:
     site.project(documents=2, queries=1)
     lena, page = site.client("lena"), "/p/books/setup"
@@ -65,7 +64,6 @@ def test_the_webhook_is_set_on_the_first_page_of_the_set_up(site: Site) -> None:
     )
 
 
-@pytest.mark.slow
 def test_pages_of_an_assessor_are_their_own(site: Site) -> None:
     site.project(assessors=("ada", "bo"))
     task = site.task("books", "ada")
@@ -94,7 +92,6 @@ POSTS = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("form", [{}, {"csrf": ""}, {"csrf": "x" * 43}])
 def test_forms_need_their_token(site: Site, path: str, form: dict[str, str]) -> None:
@@ -121,7 +118,6 @@ def test_sign_in_redirects_to_local_pages_only(site: Site) -> None:
         assert (response.status_code, response.headers["location"]) == (303, expected)
 
 
-@pytest.mark.slow
 def test_a_form_sent_after_the_session_ended_says_that_nothing_was_saved(site: Site) -> None:
     site.project()
     client, lena = site.client("lena"), site.person("lena")
@@ -148,7 +144,6 @@ def test_foreign_redirects_lead_home(path: object) -> None:
     assert local_path("/p/books?x=1") == "/p/books?x=1"
 
 
-@pytest.mark.slow
 def test_user_texts_are_escaped(site: Site) -> None:
     bad = "<script>alert(1)</script>"
     site.project()
@@ -161,7 +156,6 @@ def test_user_texts_are_escaped(site: Site) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
-@pytest.mark.slow
 def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
     site.project(opened=False)
     client = site.client("lena")
@@ -182,7 +176,6 @@ def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
     assert response.status_code == 303
 
 
-@pytest.mark.slow
 def test_saving_a_page_unchanged_changes_nothing(site: Site) -> None:
     """Rates that were set elsewhere are not rounded to whole percentages."""
     setting = {
@@ -199,7 +192,7 @@ def test_saving_a_page_unchanged_changes_nothing(site: Site) -> None:
     names = "k|seed|refine|repeat_rate|gold_rate|probe_rate|away_after|training_pass|verdict_weight|replicates"
     page = client.get(path).text
     form = {
-        match[1]: re.search(r'value="([^"]*)"', match[0])[1]
+        match[1]: present(re.search(r'value="([^"]*)"', match[0]))[1]
         for match in re.finditer(rf'<input[^>]*name="({names})"[^>]*>', page)
     }
     assert len(form) == 10
@@ -225,7 +218,6 @@ def test_short_names_are_derived_from_titles() -> None:
     assert len(slug_of("x" * 200)) == 64
 
 
-@pytest.mark.slow
 def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     client = site.client()
     response = client.get(f"{rendering.static_files().url}/judge.js")
@@ -237,7 +229,6 @@ def test_static_files_are_cached_and_pages_are_not(site: Site) -> None:
     assert rendering.static_files().url in page.text
 
 
-@pytest.mark.slow
 def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
     """The policy forbids them, so they would have no effect."""
     site.project()
@@ -248,7 +239,6 @@ def test_no_page_has_inline_scripts_or_styles(site: Site) -> None:
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text), page
 
 
-@pytest.mark.slow
 def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     site.project(setting={"k": 3, "strategy": "heap"})
     task, ada = site.task("books", "ada"), site.person("ada").id
@@ -266,7 +256,6 @@ def test_a_lead_switches_a_strategy_in_mid_query(site: Site) -> None:
     assert site.client("ada").post(f"{page}/switch", data=form).status_code == 403
 
 
-@pytest.mark.slow
 def test_pages_name_queries_and_people_in_place_of_ids(site: Site) -> None:
     site.project(documents=5)
     task, ada, lead = site.task("books", "ada"), site.person("ada").id, site.client("lena")
@@ -285,7 +274,6 @@ def test_pages_name_queries_and_people_in_place_of_ids(site: Site) -> None:
     assert 'Only query <strong dir="auto">query 1<' in lead.get("/p/books/adjudicate?query=q1").text
 
 
-@pytest.mark.slow
 def test_pages_of_an_empty_project_say_what_to_do_next(site: Site) -> None:
     site.project(assessors=(), queries=0, opened=False)
     lead = site.client("lena")
@@ -302,7 +290,6 @@ def test_pages_of_an_empty_project_say_what_to_do_next(site: Site) -> None:
     assert "No answer matches" in lead.get("/p/books/answers?skipped=true").text
 
 
-@pytest.mark.slow
 def test_unstorable_texts_are_refused(db_site: Site) -> None:
     """The character NUL is refused in every form, also of people who are not signed in."""
     db_site.project()
@@ -323,7 +310,6 @@ def test_unstorable_texts_are_refused(db_site: Site) -> None:
         assert "NUL" in response.text, path
 
 
-@pytest.mark.slow
 def test_pages_accept_head_requests(site: Site) -> None:
     site.project()
     assert site.client().head("/login").status_code == 200

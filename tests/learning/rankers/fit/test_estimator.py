@@ -82,7 +82,6 @@ def errors() -> dict[str, str]:
     return json.loads(result.stdout)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first_use", FIRST_USES)
 def test_scikit_learn_is_imported_when_its_interface_is_used(
     first_use: str, errors: dict[str, str]

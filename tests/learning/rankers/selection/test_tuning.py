@@ -9,12 +9,12 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
+from tests.narrow import present
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3).dataset()
 TRAIN, VALID = DATA[:40], DATA[40:]
 
 
-@pytest.mark.slow
 def test_tuning_returns_the_best_setting_on_validation_data() -> None:
     seen = []
     result = fp.tune(fp.FocusedNet(k=5), TRAIN, VALID, progress=lambda *a: seen.append(a))
@@ -48,7 +48,6 @@ def test_custom_grid_with_a_measure_that_is_better_when_lower() -> None:
     assert result.score == min(t.score for t in result.trials)
 
 
-@pytest.mark.slow
 def test_optuna_searches_between_the_ends_of_the_grid() -> None:
     result = fp.tune(
         fp.ListNet(),
@@ -103,7 +102,6 @@ def test_an_interrupt_keeps_the_best_trial() -> None:
     assert len(result.trials) == 2
 
 
-@pytest.mark.slow
 def test_cross_validation_equals_explicit_fits(tmp_path) -> None:
     fp.write_folds(DATA, tmp_path, 5)
     folds = fp.read_folds(tmp_path)
@@ -117,7 +115,7 @@ def test_cross_validation_equals_explicit_fits(tmp_path) -> None:
     name, other = result.values
     assert result.mean(name, "NDCG@5") == pytest.approx(np.mean(by_hand))
     assert result.seed_deviation(name, "NDCG@5") == 0
-    assert result.seed_deviation(other, "NDCG@5") > 0
+    assert present(result.seed_deviation(other, "NDCG@5")) > 0
     assert result.standard_error(name, "NDCG@5") > 0
     assert len(result.queries) == 60
     tuned = fp.cross_validate(
@@ -178,7 +176,6 @@ def test_an_interrupt_in_a_fit_stops_tuning() -> None:
     assert len(fits) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the validation data are the training data")
 @pytest.mark.filterwarnings("ignore:training diverged in iteration")
 def test_a_diverging_rate_does_not_affect_other_trials() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.learning.rankers.sharded.data import check_trees
 from firstpage.learning.rankers.trees.growth import Gradients, Randomness
 from firstpage.learning.scorers.registry import scorer
+from firstpage.learning.scorers.tree_scoring import TreesScoring
+from firstpage.learning.scorers.trees import Trees
+from tests.narrow import instance
 
 RNG = np.random.default_rng(0)
 
@@ -72,7 +76,7 @@ def test_queries_are_drawn_anew_for_every_tree() -> None:
 
 
 @pytest.mark.parametrize("unfitted", [fp.ListNet(), fp.ListMLE(2), fp.LambdaRank(), fp.RankNet()])
-def test_mean_gradient_is_that_of_the_expected_loss(unfitted: fp.ListNet) -> None:
+def test_mean_gradient_is_that_of_the_expected_loss(unfitted: Any) -> None:
     """The gradient with noise has the mean that Gauss-Hermite quadrature finds."""
     loss, labels, scores = unfitted._tree_loss(), np.array([1.0, 0, 2]), np.array([-0.5, 0.4, 0.0])
     sigma, draws = 0.7, 4000
@@ -97,7 +101,9 @@ def test_mean_gradient_is_that_of_the_expected_loss(unfitted: fp.ListNet) -> Non
 def test_noise_is_the_same_for_any_number_of_threads() -> None:
     text = "trees(count=8, leaves=5, min_docs=5, noise=0.5, forests=3, query_fraction=0.7)"
     fits = [fp.ListNet(scorer=text, threads=n).fit(X, Y, qid=QID) for n in (1, 2)]
-    texts = [fitted.model_.text.partition("\nparameters:")[0] for fitted in fits]
+    texts = [
+        instance(TreesScoring, fitted.model_).text.partition("\nparameters:")[0] for fitted in fits
+    ]
     assert texts[0] == texts[1]
     reseeded = fp.ListNet(scorer=text, seed=1).fit(X, Y, qid=QID)
     assert reseeded.predict(X).tolist() != fits[0].predict(X).tolist()
@@ -133,6 +139,6 @@ def test_lambdarank_of_lightgbm_refuses_noise_and_forests(option: str) -> None:
 @pytest.mark.parametrize("option", ["forests=2", "noise=0.1", "query_fraction=0.5"])
 def test_trees_over_shards_refuse_noise_and_forests(option: str) -> None:
     cluster = SimpleNamespace(client=object())
-    check_trees(cluster, scorer("trees"))
+    check_trees(cluster, Trees())
     with pytest.raises(DataError, match="over shards, trees have one forest, no noise"):
-        check_trees(cluster, scorer(f"trees({option})"))
+        check_trees(cluster, instance(Trees, scorer(f"trees({option})")))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 import firstpage as fp
@@ -24,6 +22,7 @@ from firstpage.learning.solvers.gpu.objective import (
     device_objective,
 )
 from firstpage.learning.solvers.objective import BlockObjective
+from tests.narrow import dense
 
 LOSSES = {
     "ListMLE": PlackettLuce(), "ListMLE(k=3)": PlackettLuce(3),
@@ -52,10 +51,10 @@ def linear(
 ) -> None:
     """Compare linear objectives; all scores are shifted by a feature that is 1 everywhere."""
     rng = np.random.default_rng(1)
-    X = np.column_stack([dataset.X, np.ones(dataset.n_docs)]) if shift else dataset.X
+    X = np.column_stack([dense(dataset.X), np.ones(dataset.n_docs)]) if shift else dataset.X
     row_weights = rng.integers(0, 3, dataset.n_docs).astype(float) if weights else None
     query_weights = rng.random(len(dataset)) + 0.1
-    params = rng.normal(size=X.shape[1]) * size
+    params = rng.normal(size=(X.shape[1],)) * size
     if shift:
         params[-1] = shift
     for name, loss in LOSSES.items():
@@ -108,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

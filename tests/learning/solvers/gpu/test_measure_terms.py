@@ -5,6 +5,9 @@ They run on the CPU, and on a GPU where there is one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,7 +65,7 @@ def check(loss: Loss, truth: Truth, scores: np.ndarray, device: str) -> None:
         assert on_host[a:b] == pytest.approx(gradient, rel=RTOL, abs=RTOL * scale + 1e-12)
 
 
-SCORES = {
+SCORES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "no ties": lambda scores: scores,
     "some ties": np.round,
     "all tied": np.zeros_like,
@@ -91,7 +94,7 @@ def test_lambda_losses_are_those_of_the_cpu(measure, device: str) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("variant", ["loss2", "loss2++"])
 @pytest.mark.parametrize("measure", ["NDCG@3", "NDCG", "P@2"])
-def test_variants_are_those_of_the_cpu(measure: str, variant: str, device: str) -> None:
+def test_variants_are_those_of_the_cpu(measure: str, variant: Any, device: str) -> None:
     truth, scores = sample(LENGTHS)
     for change in SCORES.values():
         check(LambdaLoss(measure, variant=variant, mu=3.0), truth, change(scores), device)

@@ -271,7 +271,7 @@ class CrossValidation(Tabular):
 
 
 def cross_validate(
-    rankers: Ranker | dict[str, Ranker] | Iterable[Ranker],
+    rankers: Ranker | Mapping[str, Ranker] | Iterable[Ranker],
     folds: Sequence[Fold],
     measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
@@ -547,10 +547,10 @@ def _fit(
     return ranker, chosen
 
 
-def _named(rankers: Ranker | Iterable[Ranker] | dict[str, Ranker]) -> dict[str, Ranker]:
+def _named(rankers: Ranker | Iterable[Ranker] | Mapping[str, Ranker]) -> dict[str, Ranker]:
     """Return the rankers by name; rankers with the same name are numbered."""
-    if isinstance(rankers, dict):
-        return rankers
+    if isinstance(rankers, Mapping):
+        return dict(rankers)
     named: dict[str, Ranker] = {}
     for ranker in [rankers] if isinstance(rankers, Ranker) else list(rankers):
         name, copies = str(ranker), 1

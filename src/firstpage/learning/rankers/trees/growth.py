@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -165,7 +165,7 @@ class TreeObjective:
         first: LibraryData,
         second: LibraryData,
         weight: object = None,
-        group: Ints | None = None,
+        group: Sequence[int] | Ints | None = None,
     ) -> tuple[Floats, Floats]:
         """Return the gradient and the curvature, one value per document."""
         if hasattr(second, "get_label"):

@@ -10,6 +10,7 @@ The query groups come from the library's data object.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Metric:
         first: LibraryData,
         second: LibraryData,
         weight: object = None,
-        group: Ints | None = None,
+        group: Sequence[int] | Ints | None = None,
     ) -> tuple[str, float, bool] | tuple[str, float]:
         """Return the name and the mean, called by either interface of `TreeObjective`."""
         scores, data = first, second
