@@ -74,7 +74,7 @@ def describe_command(
 
 def _read_model(path: Path) -> dict[str, Any]:
     """Return the description of a model file."""
-    from firstpage.learning.rankers import read_model
+    from firstpage.learning.models import read_model
 
     return read_model(path).description()
 

@@ -159,7 +159,7 @@ def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
     from firstpage.data import Dataset
     from firstpage.data.shards import Shards
-    from firstpage.learning.rankers import read_model
+    from firstpage.learning.models import read_model
 
     model = read_model(path)
     if isinstance(truth, Shards):

@@ -30,7 +30,7 @@ def command(model: Path, top: int, output: Path | None, as_json: bool) -> None:
     score.
     """
     from firstpage.interop.report import explanation_page, explanation_text
-    from firstpage.learning.rankers import explain
+    from firstpage.learning.models import explain
 
     kind = outputs.report_format(None, as_json, output, outputs.PAGES)
     explanation = explain(model)

@@ -41,7 +41,7 @@ def report_pairs(
     from firstpage.data.formats import read_run
     from firstpage.data.preferences import read_pairs
     from firstpage.evaluation.measures import pair_accuracy
-    from firstpage.learning.rankers import read_model
+    from firstpage.learning.models import read_model
 
     options.only_with("labels, not --pairs", False, *OF_LABELS)
     data, scores, runs = rankings.data, rankings.scores, rankings.runs

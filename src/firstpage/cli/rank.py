@@ -46,7 +46,7 @@ def command(
     from firstpage.data.formats import SUFFIXES, to_run, write_run, write_scores
     from firstpage.data.io import suffix_of
     from firstpage.data.shards import Shards
-    from firstpage.learning.rankers import read_model
+    from firstpage.learning.models import read_model
 
     trec = trec or SUFFIXES.get(suffix_of(output)[0]) == "run"
     outputs.check_suffix(output, ("run" if trec else "scores",), "-o")

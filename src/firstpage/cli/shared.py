@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from firstpage.data.shards import Shards
     from firstpage.evaluation.measures import Measure
     from firstpage.labeling.app.store import Store
-    from firstpage.learning.rankers import Model, Ranker
+    from firstpage.learning.models import Model
+    from firstpage.learning.rankers import Ranker
 
 
 MAX_NAMES = 5  # file names listed in a note
@@ -294,7 +295,7 @@ def read_truth(
         return plain
     known: dict[str, Any] = {}
     if models:
-        from firstpage.learning.rankers import read_model  # slow to import
+        from firstpage.learning.models import read_model  # slow to import
 
         known = options_of_models(data, *map(read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)

@@ -263,7 +263,7 @@ def damaged(path, change) -> str:
 def _signed(section: dict, contents: dict, **changes) -> None:
     """Change the contents and update the checksum."""
     from firstpage.data.io.json_files import json_digest
-    from firstpage.learning.rankers.model_files import FIELDS
+    from firstpage.learning.models.model_files import FIELDS
 
     section.update(changes)
     contents["sha256"] = json_digest({name: contents[name] for name in FIELDS})

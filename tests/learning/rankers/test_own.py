@@ -514,6 +514,6 @@ def test_a_missing_module_is_one_line_and_scores_do_not_need_it(tmp_path: Path) 
     with pytest.raises(fp.DataError, match=r"'gone\.losses' cannot be imported") as raised:
         fp.load(path)
     assert "`firstpage rank` and `serve` do not need it" in str(raised.value)
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.learning.models.model_files import read_model
 
     np.testing.assert_array_equal(read_model(path).predict(DATA), fitted.predict(DATA))

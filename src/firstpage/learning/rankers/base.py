@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from firstpage.core import DataError, Floats, Ints, Tabular, check_number, inherit_sections
 from firstpage.core.engine import LocalEngine, open_engine
 from firstpage.data import Dataset, check_impute, sort_groups
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures import evaluate, predict_shards
-from firstpage.learning.rankers.explanation import explain
-from firstpage.learning.rankers.finite_scores import check_scores
+from firstpage.learning.models.explanation import explain
+from firstpage.learning.models.finite_values import check_scores
+from firstpage.learning.models.model_files import save
+from firstpage.learning.models.scorings import Stage, scores_of
 from firstpage.learning.rankers.fit.checks import (
     check_labels,
     check_qid,
     group_by_query,
 )
-from firstpage.learning.rankers.fit.estimator import check_is_fitted
 from firstpage.learning.rankers.fit.inputs import PASS_QID
 from firstpage.learning.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
@@ -33,8 +36,6 @@ from firstpage.learning.rankers.fit.pair_measures import (
 from firstpage.learning.rankers.fit.pairs import join_pairs
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.training_data import with_weights
-from firstpage.learning.rankers.model_files import save
-from firstpage.learning.rankers.scorings import Stage, scores_of
 from firstpage.learning.rankers.training import (
     ENGINE_NEEDS_SHARDS,
     OWN_LABELS,
@@ -43,9 +44,6 @@ from firstpage.learning.rankers.training import (
     qid_of_groups,
 )
 from firstpage.learning.rankers.trees.growth import TreeObjective
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 Ties = Literal["share", "random", "resample"]
 Grid = dict[str, list[Any]]
@@ -187,7 +185,7 @@ class Ranker(TrainableEstimator, Tabular):
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the features and their importances."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         explanation = explain(self)
         return {"feature": list(explanation.names), "importance": explanation.values}
 
@@ -315,7 +313,7 @@ class Ranker(TrainableEstimator, Tabular):
         >>> ranker.predict([[5.0], [4.0]]).round(3).tolist()
         [4.0, 3.0]
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         if isinstance(X, Shards):
             if qid is not None:
                 raise DataError(OWN_LABELS)
@@ -362,7 +360,7 @@ class Ranker(TrainableEstimator, Tabular):
         DataError
             If the features of the data are not those of the model.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         transform = getattr(self, "transform_", None)
         return Stage(type(self).__name__, self.model_, transform, self._columns(data))
 
@@ -509,7 +507,7 @@ class Ranker(TrainableEstimator, Tabular):
         ...     fp.load(f"{folder}/model.json").n_features_in_
         1
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         save(self, path)
 
     def __sklearn_tags__(self) -> Tags:

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from firstpage.core import DataError, FirstpageError, ParameterError, canonical_name, register
+from firstpage.learning.models.model_files import parse_parameter, read_model
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.methods import METHODS, create_ranker
-from firstpage.learning.rankers.model_files import parse_parameter, read_model
 from firstpage.learning.rankers.toprank import TopRank
 
 RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}

@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sklearn.base import clone
+
 from firstpage.core import DataError, Floats, check_number, parse_call
 from firstpage.data import Dataset
 from firstpage.evaluation.aggregation import normalize_weights
 from firstpage.evaluation.measures import evaluate
+from firstpage.learning.models.scorings import Cascade, Stage
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
-from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.methods import create_ranker
-from firstpage.learning.rankers.scorings import Cascade, Stage
 
 MAX_CANDIDATES = 10_000  # per query
 Component: TypeAlias = str | Ranker

@@ -9,19 +9,20 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from sklearn.base import clone
 
 from firstpage.core import DataError, Floats, Ints, lookup, warn
 from firstpage.core.engine import Engine
 from firstpage.data import TRANSFORMS, Dataset, Impute, Per, Transform, Truth, as_positions
 from firstpage.data.preferences import RowPairs
 from firstpage.data.shards import LOAD_SHARDS, Shards
+from firstpage.learning.models.model_files import parameter_to_json
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.learning.rankers.fit.checks import (
     check_categories,
     check_has_features,
     has_preferences,
 )
-from firstpage.learning.rankers.fit.estimator import LazyEstimator, clone
 from firstpage.learning.rankers.fit.inputs import ValidatingEstimator
 from firstpage.learning.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
@@ -33,7 +34,6 @@ from firstpage.learning.rankers.fit.pairs import join_pairs
 from firstpage.learning.rankers.fit.progress import ATTRIBUTES, Record, Step, fitted_attributes
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.fit.training_data import InMemory, TrainingData, with_weights
-from firstpage.learning.rankers.model_files import parameter_to_json
 from firstpage.learning.rankers.sharded.data import IN_MEMORY, ShardedData
 from firstpage.learning.scorers.scorer import Scoring
 
@@ -333,8 +333,6 @@ class TrainableEstimator(ValidatingEstimator):
                 f"{name} is not in the model file, which an older Firstpage or another program "
                 "wrote; fit again to get it."
             )
-        if isinstance(self, LazyEstimator):  # until scikit-learn is imported
-            return super().__getattr__(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

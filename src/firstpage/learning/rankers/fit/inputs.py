@@ -8,20 +8,21 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from firstpage.core import DataError, warn
 from firstpage.data import Categories, ColumnMatch, Dataset, match_columns, recoded, warn_of_unknown
 from firstpage.data.formats import encode_frame
 from firstpage.data.shards import Shards
+from firstpage.learning.models.finite_values import check_finite
 from firstpage.learning.rankers.fit.checks import (
     check_categories,
-    check_finite,
     check_labels,
     group_by_query,
     warn_of_empty_features,
     warn_of_identifiers,
 )
-from firstpage.learning.rankers.fit.estimator import LazyEstimator, adopt_sklearn
 
 PASS_QID = (
     "pass qid. Searches of scikit-learn pass it after "
@@ -41,7 +42,7 @@ class HasFeatures(Protocol):
     def categories(self) -> Categories: ...
 
 
-class ValidatingEstimator(LazyEstimator):
+class ValidatingEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator that validates its input and remembers the features of the training data."""
 
     n_features_in_: int
@@ -93,8 +94,6 @@ class ValidatingEstimator(LazyEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        from sklearn.utils.validation import validate_data
-
         known = () if reset else getattr(self, "categories_", ())
         X, categories = encode_frame(X, "X", known)
         checked = validate_data(
@@ -158,6 +157,3 @@ class ValidatingEstimator(LazyEstimator):
             raise DataError("valid must be a Dataset, or a tuple (X, y, qid).")
         X, y, qid = (*valid, None)[:3]
         return self._dataset(X, y, qid, reset=False)
-
-
-adopt_sklearn()

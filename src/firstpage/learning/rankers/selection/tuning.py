@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from firstpage.core import DataError, missing_dependency
 from firstpage.data import Dataset
 from firstpage.data.preferences import PreferencePairs
 from firstpage.learning.rankers.base import Grid, Ranker
 from firstpage.learning.rankers.fit.checks import has_preferences
-from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.fit import Diverged
 from firstpage.learning.rankers.fit.pair_measures import any_measure, pair_measure
 

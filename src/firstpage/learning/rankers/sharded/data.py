@@ -285,7 +285,7 @@ class ShardedData:
         self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
-        from firstpage.learning.rankers.fit.estimator import clone
+        from sklearn.base import clone
 
         unfitted: BoostingRanker = clone(ranker)
         kind, counts = weak_rankers(unfitted.weak), self._documents()

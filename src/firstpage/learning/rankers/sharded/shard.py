@@ -20,7 +20,8 @@ from firstpage.data.shards import Shards, heap_bytes
 from firstpage.evaluation.measures import StoredShard
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.listwise import relevance
-from firstpage.learning.rankers.fit.checks import check_finite, shared_queries, varies
+from firstpage.learning.models.finite_values import check_finite
+from firstpage.learning.rankers.fit.checks import shared_queries, varies
 from firstpage.learning.rankers.fit.training_data import (
     BoostingRanker,
     Convert,
