@@ -230,7 +230,7 @@ def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     from firstpage.learning.rankers import ACCURACY, DEFAULT_MEASURE, LOG_LOSS, pair_measure
 
     for ranker in rankers:
-        ranker.check_pairs()
+        ranker.check_parameters("votes")
         if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
             raise click.UsageError(
                 f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "

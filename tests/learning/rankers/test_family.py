@@ -298,7 +298,7 @@ def test_focused_net_with_beta_0_or_1_is_one_loss() -> None:
         (0.0, PairwiseLogistic(4, "cross", True), 1 / np.log(2)),
         (1.0, TopList(4), 1.0),
     ]:
-        mixed = fp.FocusedNet(4, beta)._loss().value_grad(scores, top.truth)
+        mixed = fp.FocusedNet(4, beta).compose().loss.value_grad(scores, top.truth)
         alone = part.value_grad(scores, top.truth)
         assert mixed[0] == pytest.approx(factor * alone[0])
         assert mixed[1] == pytest.approx(factor * alone[1])

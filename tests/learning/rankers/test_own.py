@@ -502,7 +502,7 @@ def test_a_registered_local_class_loads_again(tmp_path: Path) -> None:
         pass
 
     fp.LossRanker(loss=Local(3.0)).fit(DATA).save(tmp_path / "model.json")
-    assert fp.load(tmp_path / "model.json")._loss() == Local(3.0)
+    assert fp.load(tmp_path / "model.json").compose().loss == Local(3.0)
 
 
 def test_a_missing_module_is_one_line_and_scores_do_not_need_it(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from firstpage.core import DataError, FirstpageError, ParameterError, canonical_name, register
 from firstpage.learning.models.model_files import parse_parameter, read_model
 from firstpage.learning.rankers.base import Ranker
+from firstpage.learning.rankers.fit.inputs import remember_features
+from firstpage.learning.rankers.fit.run import set_fitted
 from firstpage.learning.rankers.methods import METHODS, create_ranker
 from firstpage.learning.rankers.toprank import TopRank
 
@@ -144,9 +146,9 @@ def load(path: str | os.PathLike[str]) -> Any:
             if ":" in str(error).partition(" ")[0]
             else f"{model.source}: {error}"
         ) from None
-    fitted._remember_features(model)
+    remember_features(fitted, model)
     try:
-        fitted._set_fitted(model.scoring, model.training, model.transform)
+        set_fitted(fitted, model.scoring, model.training, model.transform)
     except (TypeError, ValueError) as error:
         raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
     return fitted

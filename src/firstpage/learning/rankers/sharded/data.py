@@ -22,7 +22,7 @@ from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.rankers.fit.checks import warn_of_shared_queries
 from firstpage.learning.rankers.fit.progress import Record
 from firstpage.learning.rankers.fit.training_data import (
-    BoostingRanker,
+    BoostingPlan,
     Chosen,
     Convert,
     InMemory,
@@ -51,7 +51,6 @@ from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.boosting.boosting import BoostingState
 from firstpage.learning.solvers.boosting.sharded import ShardedBoostingState
-from firstpage.learning.solvers.boosting.weak_rankers import weak_rankers
 from firstpage.learning.solvers.cutting_plane.n_slack import NSlack
 from firstpage.learning.solvers.least_squares import solve_normal_equations
 from firstpage.learning.solvers.sharded import ShardedObjective
@@ -282,24 +281,20 @@ class ShardedData:
         return job, *solve_normal_equations(gram, moments, feature_mean, label_mean, l2)
 
     def boosting_state(
-        self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
+        self, plan: BoostingPlan, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
-        from sklearn.base import clone
-
-        unfitted: BoostingRanker = clone(ranker)
-        kind, counts = weak_rankers(unfitted.weak), self._documents()
+        kind, counts = plan.weak, self._documents()
         firsts = [0, *accumulate(counts)]
         samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
         learned = kind.learn(samples.map_own(sampled_rows, rows, kind))
-        greatest = partial(samples.max, greatest_measured_label, unfitted.k)
-        unfitted = unfitted._with_scale(greatest)
+        plan = plan.with_scale(partial(samples.max, greatest_measured_label, plan.k))
         samples.close()
-        job = self.job(partial(boosting_shard, ranker=unfitted, learned=learned, start=start))
+        job = self.job(partial(boosting_shard, plan=plan, learned=learned, start=start))
         empty = self.no_documents()
         pool = kind.build_pool(learned, empty.X, 1)
-        terms = unfitted._terms(InMemory(empty), pool)
+        terms = plan.terms(InMemory(empty), pool)
         return ShardedBoostingState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:

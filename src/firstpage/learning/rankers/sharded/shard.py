@@ -23,7 +23,7 @@ from firstpage.learning.losses.listwise import relevance
 from firstpage.learning.models.finite_values import check_finite
 from firstpage.learning.rankers.fit.checks import shared_queries, varies
 from firstpage.learning.rankers.fit.training_data import (
-    BoostingRanker,
+    BoostingPlan,
     Convert,
     InMemory,
     Scorer,
@@ -35,7 +35,6 @@ from firstpage.learning.solvers.boosting.weak_rankers import (
     PoolParameters,
     ShardSample,
     WeakRankers,
-    weak_rankers,
 )
 from firstpage.learning.solvers.least_squares import moments, weighted_row_sum
 from firstpage.learning.solvers.objective import BlockObjective
@@ -306,14 +305,14 @@ def greatest_measured_label(shard: TrainingShard, k: int | None) -> float:
 
 
 def boosting_shard(
-    shard: TrainingShard, ranker: BoostingRanker, learned: PoolParameters, start: Floats | None
+    shard: TrainingShard, plan: BoostingPlan, learned: PoolParameters, start: Floats | None
 ) -> BoostingShard:
     """Return a shard with its weak rankers and terms."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak_rankers(ranker.weak).build_pool(learned, X, shard.threads, shard.scratch.allocate)
+    pool = plan.weak.build_pool(learned, X, shard.threads, shard.scratch.allocate)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)
-    terms = [term for _, term in ranker._terms(training, pool)]
+    terms = [term for _, term in plan.terms(training, pool)]
     return BoostingShard(pool, terms, scores, shard)
