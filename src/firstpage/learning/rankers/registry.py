@@ -104,7 +104,7 @@ def describe_rankers() -> list[tuple[str, str, str]]:
     return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Ranker:
     """Read a model file as a fitted ranker.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from firstpage.core import DataError, warn
 from firstpage.core.engine import Engine
@@ -59,33 +59,15 @@ class Procedure:
 
 @dataclass(frozen=True, eq=False)
 class Composition(Procedure):
-    """A loss that is minimized over the parameters of a scorer.
-
-    Attributes
-    ----------
-    loss : Loss
-        The loss.
-    scorer : Linear, MLP, Network or Trees
-        The scorer.
-    solver : Solver or "auto"
-        The solver; "auto" chooses one that suits the loss and the scorer.
-    penalty : float
-        The weight l2 of the penalty l2 / 2 * |params|^2, which is added to the mean loss.
-    device : str or None
-        The device to fit on; None leaves it to the scorer.
-    reads_labels : bool
-        Whether a fit on votes reads labels too.
-    note : str or None
-        A warning about the loss, when a fit begins.
-    """
+    """A loss that is minimized over the parameters of a scorer, with a penalty on their squares."""
 
     loss: Loss
     scorer: AnyScorer
-    solver: AnySolver | Literal["auto"] = "auto"
-    penalty: float = 0.0
-    device: str | None = None
-    reads_labels: bool = True
-    note: str | None = None
+    solver: AnySolver | Literal["auto"] = "auto"  # "auto" chooses one for the loss and the scorer
+    penalty: float = 0.0  # l2 of l2 / 2 * |params|^2, which is added to the mean loss
+    device: str | None = None  # None leaves it to the scorer
+    reads_labels: bool = True  # in a fit on votes
+    note: str | None = None  # a warning about the loss, when a fit begins
 
     def fit(self, request: FitRequest) -> FitResult:
         if self.note is not None:
@@ -137,16 +119,8 @@ class Composition(Procedure):
 Kind = TypeVar("Kind", bound=Composition)
 
 
-class Composed(Protocol):
-    """A ranker with a scorer and a solver, by name or as objects."""
-
-    scorer: Any
-    solver: Any
-    seed: int
-
-
 def composed(
-    ranker: Composed,
+    ranker: Any,
     kind: type[Kind],
     loss: Loss,
     penalty: float,
@@ -163,9 +137,9 @@ def composed(
     return kind(loss, scorer, solver, penalty, device, **options)
 
 
-def _check_unused_by_trees(ranker: Composed) -> None:
+def _check_unused_by_trees(ranker: Any) -> None:
     """Raise an error for a parameter of linear scorers and networks that trees do not use."""
-    for field in fields(cast(Any, ranker)):
+    for field in fields(ranker):
         if field.name in UNUSED_BY_TREES and getattr(ranker, field.name) != field.default:
             raise DataError(
                 f"trees do not use {field.name}; leave it out, and set parameters of trees, as "

@@ -9,6 +9,7 @@ from firstpage.core import Floats
 from firstpage.data import Dataset
 from firstpage.data.preferences import PreferencePairs
 from firstpage.data.shards import Shards
+from firstpage.learning.models.scorings import Stage
 from firstpage.learning.rankers.fit.progress import Record, Step
 from firstpage.learning.scorers.registry import is_additive
 from firstpage.learning.scorers.scorer import Scoring
@@ -70,8 +71,11 @@ class Estimator(Protocol):
     interrupted_: bool
     _memory: Any
 
+    def compose(self, learns_from: LearnsFrom = "labels") -> Any: ...
     def measure_name(self) -> str: ...
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def predict(self, X: Documents, *, qid: QueryIds | None = None) -> Floats: ...
+    def stage_for(self, data: Dataset | Shards) -> Stage: ...
 
 
 def grows_trees(ranker: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from firstpage.data import Categories, ColumnMatch, Dataset, match_columns, reco
 from firstpage.data.formats import encode_frame
 from firstpage.data.shards import Shards
 from firstpage.learning.models.finite_values import check_finite
+from firstpage.learning.models.model_files import Model
 from firstpage.learning.rankers.fit.checks import (
     check_categories,
     check_labels,
@@ -36,17 +37,6 @@ PASS_QID = (
     "sklearn.set_config(enable_metadata_routing=True) and "
     "ranker.set_fit_request(qid=True).set_score_request(qid=True)."
 )
-
-
-class HasFeatures(Protocol):
-    """Data, shards or a model with features."""
-
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def feature_names(self) -> tuple[str, ...] | None: ...
-    @property
-    def categories(self) -> Categories: ...
 
 
 def validated(
@@ -141,7 +131,7 @@ def feature_names(ranker: Estimator) -> tuple[str, ...] | None:
     return tuple(ranker.feature_names_in_) if hasattr(ranker, "feature_names_in_") else None
 
 
-def remember_features(ranker: Any, data: HasFeatures) -> None:
+def remember_features(ranker: Any, data: Dataset | Shards | Model) -> None:
     """Store the features of training data, or of a model file, as those of the ranker."""
     ranker.n_features_in_ = data.n_features
     if data.feature_names is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,7 @@ NORMALIZERS: dict[str, tuple[str, Per]] = {
 }  # fmt: skip
 
 
-class Composer(Estimator, Protocol):
-    """A ranker that says how it learns."""
-
-    def compose(self, learns_from: LearnsFrom = "labels") -> Procedure: ...
-
-
-def composition_of(ranker: Composer, learns_from: LearnsFrom = "labels") -> Procedure:
+def composition_of(ranker: Estimator, learns_from: LearnsFrom = "labels") -> Procedure:
     """Return how a ranker learns; raise an error for an invalid parameter."""
     name = type(ranker).__name__
     for number in ("k", "patience", "threads"):
@@ -45,7 +39,9 @@ def composition_of(ranker: Composer, learns_from: LearnsFrom = "labels") -> Proc
     if learns_from == "votes" and not ranker._learns_from_votes:
         raise DataError(f"{name} needs labels; RankNet, RankSVM and FocusedNet train on pairs.")
     trees = grows_trees(ranker)
-    procedure = ranker.compose("trees" if trees and learns_from == "labels" else learns_from)
+    procedure: Procedure = ranker.compose(
+        "trees" if trees and learns_from == "labels" else learns_from
+    )
     if ranker.ties == "resample":
         resampled = procedure.resampled(name, ranker.k, ranker.seed)
         procedure = resampled if learns_from == "labels" else procedure

@@ -100,17 +100,8 @@ def _checkpoint(ranker: Estimator, path: FilePath, request: FitRequest) -> Check
     parameters = {
         name: parameter_to_json(value) for name, value in ranker.get_params(deep=False).items()
     }
-    return Checkpoint(
-        path,
-        fit_identity(
-            type(ranker).__name__,
-            parameters,
-            request.training,
-            request.valid,
-            request.start,
-            request.valid_pairs,
-        ),
-    )
+    data = request.training, request.valid, request.start, request.valid_pairs
+    return Checkpoint(path, fit_identity(type(ranker).__name__, parameters, *data))
 
 
 def _store(ranker: Estimator, result: FitResult, transform: Transform | None) -> None:

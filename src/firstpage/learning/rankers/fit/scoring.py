@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firstpage.core import DataError, Floats
+from firstpage.core import DataError
 from firstpage.core.engine import LocalEngine
 from firstpage.data import Dataset
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures import evaluate
-from firstpage.learning.models.scorings import Stage
 from firstpage.learning.rankers.fit.checks import check_labels, group_by_query
-from firstpage.learning.rankers.fit.estimator import Documents, QueryIds, Votes
+from firstpage.learning.rankers.fit.estimator import Documents, Estimator, QueryIds, Votes
 from firstpage.learning.rankers.fit.inputs import PASS_QID
 from firstpage.learning.rankers.fit.pair_measures import (
     NEEDS_PAIRS,
@@ -26,23 +24,11 @@ from firstpage.learning.rankers.fit.pair_measures import (
 )
 from firstpage.learning.rankers.fit.pairs import join_pairs
 from firstpage.learning.rankers.fit.preparation import OWN_LABELS
-from firstpage.learning.rankers.fit.progress import Record
 from firstpage.learning.rankers.fit.training_data import with_weights
 
 
-class Scorable(Protocol):
-    """A fitted ranker."""
-
-    threads: int | None
-    training_: Record
-
-    def predict(self, X: Documents, *, qid: QueryIds | None = None) -> Floats: ...
-    def stage_for(self, data: Dataset | Shards) -> Stage: ...
-    def measure_name(self) -> str: ...
-
-
 def mean_measure(
-    ranker: Scorable,
+    ranker: Estimator,
     measure: AnyMeasure,
     X: Documents,
     y: ArrayLike | None = None,
@@ -77,7 +63,7 @@ def mean_measure(
 
 
 def mean_of_votes(
-    ranker: Scorable, X: Documents, y: object, sample_weight: object, pairs: Votes
+    ranker: Estimator, X: Documents, y: object, sample_weight: object, pairs: Votes
 ) -> float:
     """Return the mean of the measure over votes on pairs, negated if lower is better."""
     measure = pair_measure(ranker.measure_name())

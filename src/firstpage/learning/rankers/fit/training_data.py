@@ -200,30 +200,14 @@ class TrainingData(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """Documents in memory, grouped by query, with weights.
+    """Documents in memory, grouped by query, with weights."""
 
-    Attributes
-    ----------
-    data : Dataset
-        The documents, scaled.
-    weights : ndarray or None
-        Weights of documents, where they differ within a query; they act as copies.
-    query_weights : ndarray or None
-        Weights of queries; None: all equal.
-    convert : callable
-        From the truth of the data to the truth for training.
-    transform : MinMax, Standardize or None
-        The scaling that was applied.
-    pairs : RowPairs or None
-        Votes on pairs of documents, where these are trained on.
-    """
-
-    data: Dataset
-    weights: Floats | None = None
-    query_weights: Floats | None = None
-    convert: Convert = identity
-    transform: Transform | None = None
-    pairs: RowPairs | None = None
+    data: Dataset  # scaled
+    weights: Floats | None = None  # of documents, where they differ within a query: copies
+    query_weights: Floats | None = None  # None: all equal
+    convert: Convert = identity  # from the truth of the data to the truth for training
+    transform: Transform | None = None  # that was applied
+    pairs: RowPairs | None = None  # votes on documents, where these are trained on
 
     @property
     def n_docs(self) -> int:

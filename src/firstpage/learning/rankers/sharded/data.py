@@ -74,36 +74,16 @@ S = TypeVar("S", bound=CachedShard)
 
 @dataclass(frozen=True, eq=False)
 class ShardedData:
-    """Training data in shards, without sample weights.
-
-    Attributes
-    ----------
-    shards : Shards
-        The shards.
-    engine : Engine
-        What processes them.
-    transform : MinMax, Standardize or None
-        The scaling of the features.
-    convert : callable
-        From the truth of the data to the truth for training.
-    surveys : tuple of ShardSurvey
-        The counts of each shard.
-    drop_uninformative : bool
-        Whether queries with equal labels have weight 0.
-    by_length : bool
-        Whether queries are weighted by their numbers of documents.
-    jobs : list of ShardJob
-        The jobs of the fit, which `close` ends.
-    """
+    """Training data in shards, without sample weights."""
 
     shards: Shards
-    engine: Engine
+    engine: Engine  # that processes them
     transform: Transform | None
-    convert: Convert
-    surveys: tuple[ShardSurvey, ...]
-    drop_uninformative: bool
-    by_length: bool = False
-    jobs: list[ShardJob[Any]] = field(default_factory=list)
+    convert: Convert  # from the truth of the data to the truth for training
+    surveys: tuple[ShardSurvey, ...]  # the counts of each shard
+    drop_uninformative: bool  # queries with equal labels have weight 0
+    by_length: bool = False  # queries are weighted by their numbers of documents
+    jobs: list[ShardJob[Any]] = field(default_factory=list)  # of the fit, which `close` ends
     weights: ClassVar[None] = None
     query_weights: ClassVar[None] = None
     pairs: ClassVar[None] = None
