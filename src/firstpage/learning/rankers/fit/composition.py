@@ -87,15 +87,15 @@ class Composition(Procedure):
             check_trees(engine, self.scorer)
 
     def resampled(self, name: str, k: int | None, seed: int) -> Composition:
-        if isinstance(self.solver, str) or self.solver.batch is None:
-            raise DataError(
-                "ties='resample' draws new orders in every epoch, which needs a stochastic solver; "
-                "set solver='sgd' or solver='adam', or ties='random'."
-            )
         if self.scorer.additive or self.device not in (None, "cpu"):
             raise DataError(
                 "ties='resample' needs linear scores or a network, trained on the CPU; use "
                 "ties='random'."
+            )
+        if isinstance(self.solver, str) or self.solver.batch is None:
+            raise DataError(
+                "ties='resample' draws new orders in every epoch, which needs a stochastic solver; "
+                "set solver='sgd' or solver='adam', or ties='random'."
             )
         return replace(self, loss=ResampledTies(self.loss, k, seed))
 

@@ -36,6 +36,8 @@ def composition_of(ranker: Estimator, learns_from: LearnsFrom = "labels") -> Pro
             raise DataError(f"{field.name} must be true or false; got {value!r}.")
     if ranker.ties not in ("share", "random", "resample"):
         raise DataError(f"ties must be 'share', 'random' or 'resample'; got {ranker.ties!r}.")
+    if ranker.ties == "random":
+        _check_orders(ranker)
     if learns_from == "votes" and not ranker._learns_from_votes:
         raise DataError(f"{name} needs labels; RankNet, RankSVM and FocusedNet train on pairs.")
     trees = grows_trees(ranker)
@@ -45,17 +47,22 @@ def composition_of(ranker: Estimator, learns_from: LearnsFrom = "labels") -> Pro
     if ranker.ties == "resample":
         resampled = procedure.resampled(name, ranker.k, ranker.seed)
         procedure = resampled if learns_from == "labels" else procedure
-    if ranker.ties != "share" and ranker.k is None and not ranker._orders_all:
-        raise DataError(
-            f"ties={ranker.ties!r} orders equal labels of the top k; give {name} k, or leave ties "
-            "out."
-        )
+        _check_orders(ranker)
     if ranker.warm_start and trees:
         raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
     if ranker.impute is not None:
         check_impute(ranker.impute)
     any_measure(ranker.measure_name())
     return procedure
+
+
+def _check_orders(ranker: Estimator) -> None:
+    """Raise an error unless the ranker learns from an order of equal labels."""
+    if ranker.k is None and not ranker._orders_all:
+        raise DataError(
+            f"ties={ranker.ties!r} orders equal labels of the top k; give {type(ranker).__name__} "
+            "k, or leave ties out."
+        )
 
 
 def truth_order(ranker: Estimator) -> Convert:
