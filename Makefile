@@ -6,9 +6,20 @@ TORCH ?=
 BIN := $(VENV)/bin
 TORCH_READY := $(VENV)/.ready-$(subst ==,-,$(TORCH))
 READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY))
+# One package: make check PACKAGE=evaluation
+PACKAGE ?=
+ifneq ($(PACKAGE),)
+ifeq ($(wildcard src/firstpage/$(PACKAGE)),)
+$(error there is no package $(PACKAGE); there are: $(filter-out __pycache__,$(patsubst src/firstpage/%/,%,$(wildcard src/firstpage/*/))))
+endif
+SOURCES := src/firstpage/$(PACKAGE)
+TESTS := tests/$(PACKAGE)
+endif
+# SYSTEM=no: no system package is installed, and the tests that need a missing one are skipped.
+SYSTEM ?= yes
 # One process more than cores: many tests wait for a server, a browser or a cluster.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1)
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1) $(TESTS)
 
 .PHONY: help demo test quick system lint check format coverage stress indices emulated bench soak docs clean
 
@@ -36,16 +47,16 @@ quick: $(READY)  ## the inner loop: no browser, cluster, database server, real d
 	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "not (browser or cluster or postgres or data or slow or torch)"
 
 system:  # a browser and a database server for the tests, where they may be installed
-	@sh tests/system.sh
+	@SYSTEM=$(SYSTEM) sh tests/system.sh
 
 lint: $(READY)  ## format, lint, types, import contract: checks, and rewrites nothing
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/ruff format --check $(if $(PACKAGE),$(SOURCES) $(TESTS),.)
+	$(BIN)/ruff check $(if $(PACKAGE),$(SOURCES) $(TESTS),.)
+	$(BIN)/mypy $(SOURCES) $(TESTS)
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 
-check: lint test  ## everything that a submission must pass
+check: lint test  ## everything that a submission must pass; of one package: PACKAGE=evaluation
 
 format: $(READY)  ## format, and fix what the linter can fix
 	$(BIN)/ruff format .

@@ -1,10 +1,16 @@
 #!/bin/sh
-# What tests need beside Python: a browser and a database server.  Installed where that is allowed;
-# elsewhere the tests that need them are skipped, and say so.
+# What tests need beside Python: a browser and a database server.  As root on Debian they are
+# installed, unless SYSTEM=no; otherwise the tests that need them are skipped, and say so.
+may_install() {
+  [ "${SYSTEM:-yes}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
 install() {  # packages; whether they could be installed
-  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-  echo "installing $* (the tests need it)"
+  may_install || return 1
+  echo "installing $* (tests need it; SYSTEM=no forbids it)"
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+missing() {  # package, what is skipped
+  echo "NOT INSTALLED: $1. Tests $2 will be SKIPPED; to run them: apt-get install $1"
 }
 has_browser() {
   for browser in chromium chromium-browser google-chrome; do
@@ -18,17 +24,16 @@ has_postgres() {
 has_shell() { command -v chromium-headless-shell >/dev/null; }
 
 has_shell && has_postgres && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq; fi
+if may_install; then apt-get update -qq; fi
 # The headless shell does a third of the work of a whole browser; either will do.
 has_shell || install chromium-headless-shell || has_browser || install chromium ||
-  echo "NOT INSTALLED: chromium. Tests in a browser will be SKIPPED; install it, or run as root."
+  missing chromium "in a browser"
 if ! has_postgres; then
   # A cluster of its own would start with the package; the tests start theirs.
-  if [ "$(id -u)" = 0 ] && mkdir -p /etc/postgresql-common; then
+  if may_install && mkdir -p /etc/postgresql-common; then
     [ -e /etc/postgresql-common/createcluster.conf ] ||
       echo "create_main_cluster = false" > /etc/postgresql-common/createcluster.conf
   fi
-  install postgresql ||
-    echo "NOT INSTALLED: postgresql. Its tests will be SKIPPED; install it, or run as root."
+  install postgresql || missing postgresql "of the labeling server on PostgreSQL"
 fi
 exit 0

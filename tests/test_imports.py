@@ -123,3 +123,20 @@ def test_no_module_hides_a_name_of_its_face(face: str) -> None:
     }
     names = stub_imports(FACES[face])
     assert {name for name, module in names.items() if name in modules and module != face} == set()
+
+
+PACKAGES = sorted(f.parent.name for f in ROOT.glob("*/__init__.py"))
+NAMED = re.compile(r"(?<![\w/])(?:[a-z]\w*/)+(?:\w+\.py)?|\b[a-z]\w*\.py\b")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_docstring_of_a_package_is_its_map(package: str) -> None:
+    """It shows the way of the data in a drawing, and names the files to open for each change."""
+    docstring = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text())) or ""
+    assert "──▶" in docstring
+    _, _, table = docstring.partition("To change ")
+    named = NAMED.findall(table)
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / package / name).exists()] == []
+    listed = {name.split("/")[0] for name in named}
+    assert {f.parent.name for f in (ROOT / package).glob("*/__init__.py")} - listed == set()

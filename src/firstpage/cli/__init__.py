@@ -1,6 +1,22 @@
 """The command line: a module per command, or per family of short ones.
 
-`main` turns the errors that users cause into one line and an exit code.
+::
+
+    arguments ──options──▶ a command ──▶ functions of the packages below ──outputs──▶ report, files
+                                └── errors of users: one line, worded in options, and an exit code
+
+A command parses, calls and prints.  It computes nothing, and joins packages that do not know each
+other.
+
+To change                                   open
+------------------------------------------  -----------------------------------------------------
+a command                                   the module of its name: train.py, evaluate.py, ..
+commands with subcommands                   label/, dcglearn/
+options that several commands share         options.py, systems.py, gate.py
+reading of inputs, progress bars, notes     shared.py
+report formats and output files             outputs.py
+messages in the words of options            wording.py
+help and its examples                       help.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-from firstpage.data.categories import Categories as Categories
 from firstpage.data.categories import as_positions as as_positions
 from firstpage.data.categories import listed_features as listed_features
 from firstpage.data.categories import recoded as recoded
@@ -34,12 +33,13 @@ from firstpage.data.ids import Ids as Ids
 from firstpage.data.ids import are_distinct_integers as are_distinct_integers
 from firstpage.data.ids import encode_text as encode_text
 from firstpage.data.ids import is_identifier as is_identifier
-from firstpage.data.joins import Documents as Documents
-from firstpage.data.joins import intersect as intersect
+from firstpage.data.intersection import intersect as intersect
 from firstpage.data.joins import join_documents as join_documents
 from firstpage.data.joins import join_labels as join_labels
 from firstpage.data.joins import match_queries as match_queries
+from firstpage.data.rows import Categories as Categories
 from firstpage.data.runs import Column as Column
+from firstpage.data.runs import Documents as Documents
 from firstpage.data.runs import Qrels as Qrels
 from firstpage.data.runs import Run as Run
 from firstpage.data.synthetic import Synthetic as Synthetic

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from firstpage.core import Advice, Array, DataError, Floats, Ints, warn
+from firstpage.data.rows import Categories, FeatureRows
 
-if TYPE_CHECKING:
-    from firstpage.data.dataset import Dataset
+Data = TypeVar("Data", bound=FeatureRows)
 
 MAX_CATEGORIES = 10_000  # per column
 MAX_FLOAT32_CODE = 1 << 24  # greater integers are not all distinct in float32
-Categories = Mapping[int, tuple[str, ...]]
-"""The categories of each column, counted from 0, that holds categories."""
 
 
 def feature_name(data: Any, column: int) -> str:
@@ -34,7 +32,7 @@ def listed_features(data: Any, columns: Iterable[int]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def find_feature(data: Dataset, feature: str | int) -> int:
+def find_feature(data: FeatureRows, feature: str | int) -> int:
     """Return the column of a feature, by name or by its number, which counts from 1."""
     names = data.feature_names or ()
     if feature in names:
@@ -56,7 +54,7 @@ def check_count(count: int, where: str) -> None:
         )
 
 
-def check_categories(data: Dataset) -> None:
+def check_categories(data: FeatureRows) -> None:
     """Raise an error for codes that are not those of the categories."""
     if not isinstance(data.X, np.ndarray):
         raise DataError(
@@ -88,7 +86,7 @@ def category_text(value: float) -> str:
     return str(int(value))
 
 
-def encode_columns(data: Dataset, columns: Sequence[int]) -> Dataset:
+def encode_columns(data: Data, columns: Sequence[int]) -> Data:
     """Return the data with numeric columns as categories, in ascending order."""
     if not columns:
         return data
@@ -159,7 +157,7 @@ def merged_categories(blocks: Sequence[Any]) -> Categories:
     return merged
 
 
-def recoded(data: Dataset, categories: Categories) -> tuple[Dataset, dict[int, int]]:
+def recoded(data: Data, categories: Categories) -> tuple[Data, dict[int, int]]:
     """Return the data with the codes of other categories, and the numbers of unknown values.
 
     A column of numbers is read as categories if the other data have categories there; categories
@@ -187,7 +185,7 @@ def recoded(data: Dataset, categories: Categories) -> tuple[Dataset, dict[int, i
     return replace(data, X=X, categories=dict(categories)), unknown
 
 
-def warn_of_unknown(data: Dataset, unknown: Mapping[int, int], target: str) -> None:
+def warn_of_unknown(data: FeatureRows, unknown: Mapping[int, int], target: str) -> None:
     """Warn in one line about categories that were not in the training data."""
     if unknown:
         counts = ", ".join(
@@ -214,7 +212,7 @@ def as_positions(values: Any, source: str) -> Ints:
     return numbers.astype(np.int64)
 
 
-def without_codes(data: Dataset, path: str) -> Dataset:
+def without_codes(data: Data, path: str) -> Data:
     """Return the data for a file of numbers: categories that are integers, instead of codes."""
     if not data.categories:
         return data

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Advice, DataError, Ints, warn
-from firstpage.data.categories import Categories, recoded, warn_of_unknown
+from firstpage.data.categories import recoded, warn_of_unknown
 from firstpage.data.concat import pad_features
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import is_identifier
+from firstpage.data.rows import Categories
 from firstpage.data.shards.shards import Shards
 
 MAX_NAMES_SHOWN = 5  # in a message

@@ -26,12 +26,12 @@ from firstpage.data.groups import (
     query_rows,
 )
 from firstpage.data.ids import Ids
+from firstpage.data.joins import join_labels
+from firstpage.data.runs import Qrels
 from firstpage.data.truth import Truth
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from firstpage.data.runs import Qrels
 
     Features = Array | csr_array
 
@@ -520,8 +520,6 @@ class Dataset(Tabular):
         >>> data.with_qrels(fp.Qrels.from_dict({"q": {"b": 2, "a": 1}})).y.tolist()
         [1.0, 2.0]
         """
-        from firstpage.data.joins import join_labels
-
         (data,), report = join_labels([self], qrels, unjudged)
         if not report.complete:
             warn(str(report))

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
-from firstpage.core import Advice, Bools, DataError, Floats, Ints, location
+from firstpage.core import Bools, DataError, Floats, Ints
 from firstpage.core.kernels import join_ids
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.truth import Truth
+from firstpage.data.rows import LabeledRows
+from firstpage.data.runs import Documents, Qrels, duplicate_error
 
-if TYPE_CHECKING:
-    from firstpage.data.dataset import Dataset
-    from firstpage.data.runs import Qrels
-
+Data = TypeVar("Data", bound=LabeledRows)
 UNJUDGED = ("zero", "drop")
-
-
-class Documents(Protocol):
-    """Documents with ids, grouped by query: a Run, Qrels, or a Dataset with document ids."""
-
-    @property
-    def queries(self) -> Ids: ...
-    @property
-    def offsets(self) -> Ints: ...
-    @property
-    def docids(self) -> Ids: ...
-    @property
-    def source(self) -> str: ...
 
 
 def match_queries(queries: Ids, others: Ids) -> Ints:
@@ -77,39 +62,6 @@ def join_documents(
     if code <= -2:
         raise duplicate_error(other, -2 - code, other_name)
     return rows
-
-
-def duplicate_error(column: Documents, row: int, name: str) -> DataError:
-    """Return the error for a document that a query repeats; `name` is "the run" for a run."""
-    query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
-    line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
-    line = None if line_of is None else line_of(row)
-    where = location(column.source, line) if column.source else name
-    hint, advice = "", None
-    if name == "the run":
-        hint = "; drop one"
-        if line is not None:
-            advice = Advice("Or read the run with {}, which says which line counts.", "duplicates")
-    elif _has_subtopics(column, row):
-        hint = (
-            "; their second fields differ, so these may be judgments of subtopics, which "
-            "fp.read_diversity_qrels and measures such as alpha-nDCG@10 read"
-        )
-    return DataError(
-        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}.",
-        advice,
-    )
-
-
-def _has_subtopics(column: Documents, row: int) -> bool:
-    """Return whether the lines of a repeated document differ in the second field."""
-    second_field = getattr(column, "second_field", None)
-    if second_field is None:
-        return False
-    query = int(np.searchsorted(column.offsets, row, side="right")) - 1
-    rows = range(int(column.offsets[query]), int(column.offsets[query + 1]))
-    same = [other for other in rows if column.docids[other] == column.docids[row]]
-    return len({second_field(other) for other in same}) > 1
 
 
 @dataclass(frozen=True)
@@ -170,8 +122,8 @@ class LabelJoin:
 
 
 def join_labels(
-    datasets: Sequence[Dataset], qrels: Qrels, unjudged: str = "zero"
-) -> tuple[list[Dataset], LabelJoin]:
+    datasets: Sequence[Data], qrels: Qrels, unjudged: str = "zero"
+) -> tuple[list[Data], LabelJoin]:
     """Return datasets with the labels of judgments, and a report on all of them together.
 
     Judged pairs count as without features if no dataset has them, so training and validation data
@@ -214,7 +166,7 @@ def join_labels(
     return joined, report
 
 
-def _judged_rows(data: Dataset, qrels: Qrels) -> tuple[Ints, Ints]:
+def _judged_rows(data: LabeledRows, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the query in the judgments of each query, and the row of each document, or -1."""
     if data.docids is None:
         raise DataError(
@@ -252,7 +204,7 @@ def _no_match(documents: Documents, qrels: Qrels, partner: Ints) -> str:
     )
 
 
-def _only(data: Dataset, judged: Bools, counts: Ints) -> Dataset:
+def _only(data: Data, judged: Bools, counts: Ints) -> Data:
     """Return the judged documents, and the queries that have any."""
     assert data.docids is not None
     filled = np.flatnonzero(counts)
@@ -286,78 +238,3 @@ def _pair(column: Documents, row: int) -> tuple[str, str]:
 
 def _name(qrels: Qrels) -> str:
     return qrels.source or qrels.name or "the judgments"
-
-
-def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
-    """Return the documents that two collections share, with the order of the second.
-
-    One collection has features and grades, the other a full order of some of the same documents, as
-    MQ2007 and MQ2007-list do.
-
-    Parameters
-    ----------
-    graded : Dataset
-        The collection whose features and grades are returned; it must have document ids.
-    ordered : Dataset
-        The collection whose labels order the documents (larger is nearer the top); it must have
-        document ids.
-
-    Returns
-    -------
-    data : Dataset
-        The documents of `graded` that `ordered` has in the same query.
-    truth : Truth
-        The full order of these documents by the labels of `ordered`.
-
-    Raises
-    ------
-    DataError
-        If a collection has no document ids, or none are shared.
-
-    Examples
-    --------
-    >>> import firstpage as fp
-    >>> graded = fp.Dataset.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], [1, 1, 1], "abc")
-    >>> ordered = fp.Dataset.from_arrays([[0.0], [0.0]], [5, 9], [1, 1], "ca")
-    >>> data, truth = fp.intersect(graded, ordered)
-    >>> data.docid.tolist(), truth.labels.tolist()
-    (['a', 'c'], [1.0, 0.0])
-    """
-    if graded.docids is None or ordered.docids is None:
-        raise DataError("both collections need document ids to be intersected.")
-    numbers = {name: q for q, name in enumerate(ordered.queries)}
-    rows: list[int] = []
-    levels: list[float] = []
-    counts: list[int] = []
-    queries: list[int] = []
-    for q, name in enumerate(graded.queries):
-        if name not in numbers:
-            continue
-        other = ordered[numbers[name]]
-        assert other.docids is not None
-        level = dict(zip(other.docids, other.y.tolist(), strict=True))
-        lo, hi = int(graded.offsets[q]), int(graded.offsets[q + 1])
-        shared = [lo + i for i, doc in enumerate(graded.docids[slice(lo, hi)]) if doc in level]
-        if shared:
-            rows += shared
-            levels += [level[graded.docids[r]] for r in shared]
-            counts.append(len(shared))
-            queries.append(q)
-    if not rows:
-        raise DataError(f"{graded.source} and {ordered.source} share no document of any query.")
-    indices = np.array(rows, np.int64)
-    offsets = offsets_from_lengths(counts)
-    names, docids = graded.queries[np.array(queries, np.int64)], graded.docids[indices]
-    data = replace(
-        graded,
-        X=graded.X[indices],
-        y=graded.y[indices],
-        offsets=offsets,
-        queries=names,
-        docids=docids,
-        source=f"{graded.source} and {ordered.source}",
-        row_order=None,
-        recipe=None,
-        query_weights=None,
-    )
-    return data, Truth(np.array(levels), offsets, names).full_order()

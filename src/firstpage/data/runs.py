@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from firstpage.core import Bools, DataError, Floats, Ints, inherit_sections
+from firstpage.core import Advice, Bools, DataError, Floats, Ints, inherit_sections, location
 from firstpage.data.frames import (
     DOCUMENT_NAMES,
     QUERY_NAMES,
@@ -29,6 +29,19 @@ from firstpage.data.ids import Ids, is_missing
 
 LINE_FEED = 10
 MAX_ID_BYTES = 4096  # of the fields before the document in a line
+
+
+class Documents(Protocol):
+    """Documents with ids, grouped by query: a Run, Qrels, or a Dataset with document ids."""
+
+    @property
+    def queries(self) -> Ids: ...
+    @property
+    def offsets(self) -> Ints: ...
+    @property
+    def docids(self) -> Ids: ...
+    @property
+    def source(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +265,6 @@ class Column:
         return nested
 
     def _duplicate_error(self) -> DataError:
-        from firstpage.data.joins import duplicate_error
-
         every = np.ones(len(self.values), bool)
         row = int(duplicate_rows(self.docids.hashes, self.offsets, every)[0])
         return duplicate_error(self, row, "the run" if isinstance(self, Run) else "qrels")
@@ -419,3 +430,36 @@ class Run(Column):
     def scores(self) -> Floats:
         """The scores."""
         return self.values
+
+
+def duplicate_error(column: Documents, row: int, name: str) -> DataError:
+    """Return the error for a document that a query repeats; `name` is "the run" for a run."""
+    query = column.queries[int(np.searchsorted(column.offsets, row, side="right")) - 1]
+    line_of = getattr(column, "line_of", None)  # a Run or Qrels, read from a file
+    line = None if line_of is None else line_of(row)
+    where = location(column.source, line) if column.source else name
+    hint, advice = "", None
+    if name == "the run":
+        hint = "; drop one"
+        if line is not None:
+            advice = Advice("Or read the run with {}, which says which line counts.", "duplicates")
+    elif _has_subtopics(column, row):
+        hint = (
+            "; their second fields differ, so these may be judgments of subtopics, which "
+            "fp.read_diversity_qrels and measures such as alpha-nDCG@10 read"
+        )
+    return DataError(
+        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}.",
+        advice,
+    )
+
+
+def _has_subtopics(column: Documents, row: int) -> bool:
+    """Return whether the lines of a repeated document differ in the second field."""
+    second_field = getattr(column, "second_field", None)
+    if second_field is None:
+        return False
+    query = int(np.searchsorted(column.offsets, row, side="right")) - 1
+    rows = range(int(column.offsets[query]), int(column.offsets[query + 1]))
+    same = [other for other in rows if column.docids[other] == column.docids[row]]
+    return len({second_field(other) for other in same}) > 1

@@ -1,4 +1,27 @@
-"""Rankers, and what they are made of: losses, scorers and solvers; on CPUs, GPUs and clusters."""
+"""Rankers, and what they are made of: losses, scorers and solvers; on CPUs, GPUs and clusters.
+
+::
+
+    X ──scorer──▶ scores ──loss──▶ one value per query ──solver──▶ parameters ──▶ a model
+    parameters ◀──vjp── gradient ◀────┘        Truth ──▲
+
+A loss depends on scores and truth, never on features; a scorer on features, never on truth.  A
+ranker is an estimator of scikit-learn: it declares its parameters, and the loss, scorer and solver
+that they mean.  Validation of the arguments, training data and fits are functions.
+
+To change                                   open
+------------------------------------------  -----------------------------------------------------
+a ranker                                    rankers/smooth.py, rankers/svm.py, rankers/direct.py, ..
+what `fit` accepts and checks               rankers/fit/
+choice of parameters, cross-validation      rankers/selection/
+trees of LightGBM and XGBoost               rankers/trees/
+training on shards and clusters             rankers/sharded/
+a loss                                      losses/
+a function of features                      scorers/
+a minimization algorithm                    solvers/
+losses and measures in PyTorch              torch/
+kernels of GPUs                             gpu/
+"""
 
 from firstpage.core import lazy_namespace
 

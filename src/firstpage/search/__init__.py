@@ -1,4 +1,26 @@
-"""From texts to features: documents, an index, candidates, features of query and document."""
+"""From texts to features: documents, an index, candidates, features of query and document.
+
+::
+
+    documents ──analyzer──▶ engine (which documents match) ──▶ candidates ──BM25──▶ first stage
+                      └───▶ forward index (terms in order) ──▶ features ──model──▶ results
+
+Both indexes hold the same terms.  `families` are functions of a query's candidates that return
+named columns.  A Dataset carries the recipe of its features into files and models, so that
+`Searcher` computes the same columns for a typed query, or refuses.
+
+To change                                   open
+------------------------------------------  -----------------------------------------------------
+what is read as documents or queries        documents.py, queries.py, sources.py
+HTML, Markdown, TREC, SMART and NPL files   html_pages.py, markdown_pages.py, trec_text.py, ..
+terms: stemming, stop words, languages      analyzer.py
+fields of an index                          schema.py
+writing, merging, deleting                  writer.py, storage.py, manifest.py
+first-stage retrieval, and its tuning       engine.py, retrieval.py, tuning.py
+a family of features                        families.py, latent.py, embedding.py
+which features are computed and chosen      features.py, feature_choice.py
+results for a typed query                   searcher.py
+"""
 
 from firstpage.core import lazy_namespace
 

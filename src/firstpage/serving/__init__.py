@@ -1,9 +1,24 @@
-"""An HTTP server that ranks candidates with a model.
+"""An HTTP server that ranks candidates with a model, and searches an index.
 
-A request passes through `app` (routes), `limits` (body, slot) and `ranking`: `json_messages` or
-`binary_formats` decodes it into a `rank_request`, `served_model` scores it, and the answer is
-encoded.
-`watched_model` replaces the model when its file changes; `process` runs all of it.
+::
+
+    POST /rank ──app──▶ limits (body, slot) ──▶ ranking: decode, score, explain, encode ──▶ answer
+    GET /search ─app──▶ searching: first stage, features, scores ──▶ search_page, two first pages
+                                    ▲ watched_model: replaced when its file changes, after a test
+
+A request that exceeds a limit is refused with a status and one line.  A model is tried on documents
+before it serves; one that fails leaves the previous model in service.
+
+To change                                   open
+------------------------------------------  -----------------------------------------------------
+a route                                     app.py, openapi.py
+formats of requests and answers             json_messages.py, binary_formats.py, rank_request.py
+limits                                      limits.py
+reading and replacing models                served_model.py, watched_model.py, forests.py
+search: results, snippets, pages            searching.py, snippets.py, search_page.py
+the page about the server                   home_page.py, page_frame.py, markup.py
+feedback of people who search               feedback.py, feedback_requests.py
+metrics, process                            metrics.py, process.py
 """
 
 from firstpage.core import lazy_namespace

@@ -41,8 +41,11 @@ def test_beyond_the_first_lines(tmp_path: Path) -> None:
     assert len(qrels) == 59
     assert qrels.labels.min() == 1.0
     (tmp_path / "q.rel").write_text(f"{lines}60 0 d7 1\n")  # so it is TREC's after all
-    table = fp.read_qrels(tmp_path / "q.rel").to_dict()
-    assert table["60"] == {"d7": 1.0}
+    trec = fp.read_qrels(tmp_path / "q.rel")
+    assert list(trec.queries)[-1] == "60"
+    assert (list(trec.docids)[-1], trec.labels[-1]) == ("d7", 1.0)
+    with pytest.raises(DataError, match="document '0' occurs twice in query '1'"):
+        trec.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -51,10 +54,10 @@ def test_beyond_the_first_lines(tmp_path: Path) -> None:
         "1 0 13 1\n1 0 14 0\n",
         "1 0 0 1\n2 0 0 0\n",
         "1 0 0 0\n",
-        "q1 7 0 0\nq1 8 0 0\n",
+        "q1 7 0 0\nq2 8 0 0\n",
         "1 0 a 0\n",
     ],
-    ids=["MED.REL", "a document 0", "only 0", "ids that are no numbers", "a grade 0"],
+    ids=["MED.REL", "a document 0", "only 0", "ids that are not numbers", "a grade 0"],
 )
 def test_trec_files_are_read_without_a_note(text: str, tmp_path: Path) -> None:
     (tmp_path / "q.rel").write_text(text)

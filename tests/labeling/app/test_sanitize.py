@@ -111,6 +111,36 @@ def test_known_attacks_on_sanitizers(html: str) -> None:
         assert not re.search(r"<[^>]*(\son\w+|javascript|script|data:text|svg|math)", left), left
 
 
+@pytest.mark.parametrize(
+    "css",
+    [
+        '@import "http://evil.test/a.css"', "@IMPORT url(http://evil.test)", r"@\69mport 'http://evil.test'",
+        "p{background:url(//evil.test)}", "p{background:URL( '//evil.test' )}", r"p{background:u\72 l(//evil.test)}",
+        r"p{background:\000075\000072l(//evil.test)}", r"p{background:\u\r\l(//evil.test)}",
+        "p{background:image-set('//evil.test' 1x)}", r"p{background:image\2dset('//evil.test' 1x)}",
+        r"p{background:cross\00002dfade(url(//evil.test),red)}", "p{background:url(//evil.test",
+        "p{background:url(/documents/7/image)}", "@font-face{src:url(//evil.test)}",
+    ],
+)  # fmt: skip
+def test_styles_load_nothing(css: str) -> None:
+    for html in (
+        f"<style>{css}</style>",
+        f'<style media="all">{css}</style>',
+        f'<p style="{css}">x</p>',
+    ):
+        assert not re.search(r"evil|documents|import", sanitize_document(html), re.IGNORECASE)
+
+
+def test_harmless_styles_stay() -> None:
+    for css in (
+        r'p::before{content:"\201C  \75ab"}',
+        "p{background:url(data:image/png;base64,AAA=)}",
+    ):
+        assert sanitize_document(f"<style>{css}</style>") == f"<style>{css}</style>"
+    title = '<p title="a &lt;style&gt; url(b)">url(c)</p>'
+    assert sanitize_document(title) == title
+
+
 @pytest.mark.slow
 def test_many_brackets_are_rendered_in_linear_time() -> None:
     start = time.process_time()

@@ -12,8 +12,9 @@ import numpy as np
 from firstpage.core import Bools, DataError, Floats, Ints
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.joins import Documents, join_documents, match_queries
+from firstpage.data.joins import join_documents, match_queries
 from firstpage.data.preferences.preferences import MAX_WEIGHT
+from firstpage.data.runs import Documents
 from firstpage.data.truth import Truth
 
 if TYPE_CHECKING:
