@@ -173,8 +173,6 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
         super().__init_subclass__(**options)
         inherit_sections(cls)
 
-    # --- defined by subclasses
-
     def compose(self, learns_from: LearnsFrom = "labels") -> Procedure:
         """Return how the ranker learns; raise an error for a parameter of the ranker's own.
 
@@ -190,8 +188,6 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
             The loss, scorer, solver, penalty and device of the ranker, or a procedure of its own.
         """
         raise AssertionError(f"{type(self).__name__} does not learn")
-
-    # --- interfaces of others
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the features and their importances."""

@@ -245,8 +245,6 @@ class InMemory:
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
-    # --- weights
-
     def each_query(self) -> Floats:
         """Return one weight per query."""
         return np.ones(len(self.data)) if self.query_weights is None else self.query_weights
@@ -364,8 +362,6 @@ class InMemory:
             positions=None if data.positions is None else data.positions[rows],
         )
         return replace(self, data=copied, weights=None)
-
-    # --- for fits
 
     def bind(self, scorer: Scorer, seed: int) -> BoundScorer:
         return scorer.bind(self.data.X, self.data.offsets, seed)
