@@ -1,4 +1,4 @@
-"""How long tests wait for other processes: a hang ends, and a busy machine is no failure."""
+"""How long tests wait for other processes: a hang ends, and a busy machine is not a failure."""
 
 import os
 

@@ -73,7 +73,7 @@ def test_samples_are_read_back(tmp_path: Path) -> None:
 
 
 def test_ratings_are_read_back(tmp_path: Path) -> None:
-    documents = ("=d", "-1", "'+d")
+    documents = ("=d", "-1", "'+d", "''+d")
     truth = QueryTruth(
         "q",
         "-5 degrees in fahrenheit",
@@ -94,7 +94,7 @@ def test_ratings_are_read_back(tmp_path: Path) -> None:
         (),
     )
     text = "".join(quepid_csv([truth]))
-    assert "'-5 degrees in fahrenheit,'=d,2\n" in text
+    assert " '-5 degrees in fahrenheit, '=d,2\n" in text
     path = tmp_path / "ratings.csv"
     path.write_text(text)
     assert read_quepid(path).to_dict() == {truth.text: dict.fromkeys(documents, 2.0)}

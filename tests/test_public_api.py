@@ -80,7 +80,7 @@ def test_docstring_is_complete(path: str) -> None:
     value = OBJECTS[path]
     docstring = value.__doc__ or ""
     summary = docstring.strip().partition("\n")[0]
-    assert summary.endswith("."), f"the first line is no sentence: {summary!r}"
+    assert summary.endswith("."), f"the first line is not a sentence: {summary!r}"
     required = {"Examples"}
     if inspect.isfunction(value):
         required.add("Returns" if _returns(value) else "Parameters")

@@ -84,7 +84,7 @@ def test_ratings_and_webhook(folder: Path, run: Any) -> None:
     assert (folder / "out.csv").read_text().splitlines()[1:] == ["q1,d0,1", "q1,d1,", "q1,d2,0"]
     ratings.write_text("query,docid,rating\nq1,d0,4\n")
     refused = run("label", "import", shop, str(ratings), "--login", "other")
-    assert "the rating 4 of 'd0' for 'q1' is no grade" in refused.stderr
+    assert "the rating 4 of 'd0' for 'q1' is not a grade" in refused.stderr
     local = ("label", "webhook", shop, "--url", "http://127.0.0.1:9/hook")
     refused = run(*local)
     assert refused.returncode == 1

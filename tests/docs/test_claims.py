@@ -112,7 +112,7 @@ def test_all_measures_of_trec_eval_but_the_documented_ones(output, real_data: Pa
         warnings.simplefilter("ignore", fp.FirstpageWarning)  # unjudged documents, mixed queries
         system, truth = fp.read_run(folder / run), fp.read_qrels(folder / qrels)
         evaluation = fp.evaluate(
-            system, truth, measures=list(printed), convention="trec", ci=False, **options
+            system, truth, measures=list(printed), convention=fp.Convention("trec", **options)
         )
     differing = set()
     for name, by_query in printed.items():

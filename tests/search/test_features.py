@@ -342,10 +342,30 @@ def test_a_recipe_refuses_another_index(index: Index, tmp_path: Path) -> None:
         TextFeatures.from_recipe(german, recipe, "m")
     for rows, latent in ((documents(), 0), (documents(40), 33)):
         other = Index.from_documents(rows, tmp_path / f"l{latent}", latent=latent)
-        with pytest.raises(
-            DataError, match="m: was trained with another latent space, or other nu"
-        ):
+        with pytest.raises(DataError, match="m: was trained with another latent space than"):
             TextFeatures.from_recipe(other, recipe, "m")
+    rows = [{**row, "weight": 1.0} for row in documents()]
+    heavy = Index.from_documents(rows, tmp_path / "heavy")
+    for names in (["letor"], ["letor", "latent.feedback"]):
+        recipe = TextFeatures(index, names).recipe()
+        with pytest.raises(DataError, match="m: was trained with other numeric fields than"):
+            TextFeatures.from_recipe(heavy, recipe, "m")
+
+
+def test_only_latent_features_depend_on_the_latent_space(tmp_path: Path) -> None:
+    index = Index.from_documents(documents(), tmp_path / "i", latent=8)
+    query = index.forward.query("red shoes")
+    rows, _ = index.retrieve(query, 5)
+    plain, latent = TextFeatures(index, "letor"), TextFeatures(index, ["letor", "latent.feedback"])
+    recipes, values = [plain.recipe(), latent.recipe()], plain.compute(query, rows)
+    index.fit_latent(4)
+    assert np.array_equal(plain.compute(query, rows), values)
+    served = TextFeatures.from_recipe(index, recipes[0], "m")
+    assert np.array_equal(served.compute(query, rows), values)
+    with pytest.raises(DataError, match="the latent space has changed"):
+        latent.compute(query, rows)
+    with pytest.raises(DataError, match="m: was trained with another latent space than"):
+        TextFeatures.from_recipe(index, recipes[1], "m")
 
 
 def test_drift_is_told(tmp_path: Path) -> None:

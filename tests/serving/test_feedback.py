@@ -28,7 +28,7 @@ from firstpage.cli.label.setup import command as setup
 from firstpage.core.errors import DataError
 from firstpage.serving.feedback import FeedbackFolder, RateLimit, query_id
 from firstpage.serving.limits import Refusal
-from firstpage.serving.search_page import FIRST_STAGE, MODEL, Visitor
+from firstpage.serving.page_contents import FIRST_STAGE, MODEL, Visitor
 from tests.serving.conftest import TestClient
 from tests.serving.test_process import Server
 from tests.serving.texts import HOST, QUERIES, text_clients

@@ -136,18 +136,27 @@ def test_reloads_under_load_drop_no_request(server: Server, model: Path) -> None
     assert server.stop() == 0
 
 
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 @pytest.mark.slow
 def test_sigterm_lets_a_request_finish(server: Server) -> None:
     content = npy(X)
     head = (
         f"POST /rank HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-npy\r\n"
-        f"Content-Length: {len(content)}\r\n\r\n"
+        f"Content-Length: {len(content)}\r\nExpect: 100-continue\r\n\r\n"
     ).encode()
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
-        connection.sendall(head + content[:50])
-        time.sleep(0.3)
+        connection.sendall(head)
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the request has begun
+        connection.sendall(content[:50])
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
+        wait_for(lambda: not accepts(server.port), "the end of the listener")
         connection.sendall(content[50:])
         answer = b""
         while data := connection.recv(65536):

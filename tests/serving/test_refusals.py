@@ -380,7 +380,7 @@ def test_unknown_routes_and_methods_are_refused(client) -> None:
     assert client.get("/rank").headers["allow"] == "POST"
     assert client.get("/rank/", follow_redirects=False).status_code == 404
     assert client.post("/health").headers["allow"] == "GET, HEAD"
-    for name in ("top", "explain", "answer"):  # an empty value is no default
+    for name in ("top", "explain", "answer"):  # an empty value is not a default
         response = client.post(f"/rank?{name}=", content=npy(ONES), headers=NPY)
         assert (response.status_code, name in response.json()["detail"]) == (422, True)
     assert client.post("/rank?answer=csv", content=npy(ONES), headers=NPY).status_code == 422

@@ -108,7 +108,7 @@ def command(
     outputs.check_per_query(per_query)
     options.only_with("another format than csv and latex", kind not in ("csv", "latex"), "wins")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
-    settings |= read_query_table(settings)
+    settings |= {**read_query_table(settings), "convention": options.read_convention(settings)}
     truth = rankings.read_truth(parsed)
     systems = rankings.read_systems(truth, duplicates)
     comparison = compare(

@@ -109,7 +109,7 @@ def command(
     baseline, saved = settings.pop("baseline"), settings.pop("save_baseline")
     gate = GateRequest.from_options(settings, measures or DEFAULT_MEASURES, baseline is not None)
     options.only_with("--fail-if-worse", gate.margins is not None, "baseline")
-    settings |= read_query_table(settings)
+    settings |= {**read_query_table(settings), "convention": options.read_convention(settings)}
     kind = outputs.report_format(format_, as_json, output)
     outputs.check_per_query(per_query)
     _note_unused_seed(settings, ci or kind == "html")
@@ -147,10 +147,8 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
     This is a note and not an error, because scripts pass one seed to every command.
     """
-    from firstpage.evaluation.measures import resolve_convention
-
-    ties = resolve_convention(settings["convention"], ties=settings["ties"]).ties
-    random = resampled or settings["k"] or settings["depth"] or ties == "shuffle"
+    convention = settings["convention"]
+    random = resampled or settings["k"] or convention.depth or convention.ties == "shuffle"
     if options.on_command_line("seed") and not random:
         shared.note("--seed has no effect: nothing is random without --ci, --k or --depth.")
 

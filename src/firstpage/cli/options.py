@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from firstpage.cli.outputs import PER_QUERY, REPORTS, OutputFile
+
+if TYPE_CHECKING:
+    from firstpage.evaluation.measures import Convention
 
 
 class InputFile(click.Path):
@@ -127,6 +130,15 @@ def only_with(condition: str, met: bool, *names: str) -> None:
             if option.secondary_opts and click.get_current_context().params[option.name] is False:
                 text = option.secondary_opts[0]
             raise click.UsageError(f"{text} requires {condition}.")
+
+
+def read_convention(settings: dict[str, Any]) -> Convention:
+    """Take --convention, and the options that replace its settings, out of the settings."""
+    from firstpage.evaluation.measures import Convention
+
+    names = ("ties", "rel", "queries", "without_relevant", "depth", "condensed", "seed")
+    replaced = {name: settings.pop(name) for name in names if name in settings}
+    return Convention(settings.pop("convention"), **replaced)
 
 
 def search_modules(_: click.Context, option: click.Parameter, value: Any) -> Any:

@@ -46,6 +46,7 @@ from firstpage.core.registry import split_arguments as split_arguments
 from firstpage.core.table import NOTATIONS as NOTATIONS
 from firstpage.core.table import Table as Table
 from firstpage.core.table import csv_line as csv_line
+from firstpage.core.table import escape_formula as escape_formula
 from firstpage.core.table import latex_note as latex_note
 from firstpage.core.table import latex_tabular as latex_tabular
 from firstpage.core.table import latex_text as latex_text

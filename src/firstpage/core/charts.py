@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -173,21 +173,9 @@ def _label(text: str, y: float) -> str:
 def intervals(
     rows: Sequence[tuple[str, float, float, float]], title: str, zero: bool = False
 ) -> str:
-    """Return a chart of values with intervals.
+    """Return a chart (SVG) of rows of name, value, lower and upper bound.
 
-    Parameters
-    ----------
-    rows : sequence of (str, float, float, float)
-        Name, value, lower and upper bound.
-    title : str
-        Title for screen readers.
-    zero : bool, default False
-        Whether to mark 0, and to emphasize intervals that exclude it.
-
-    Returns
-    -------
-    str
-        An SVG element.
+    With `zero`, 0 is marked and intervals that exclude it are emphasized.
     """
     low = min([r[2] for r in rows] + ([0.0] if zero else []))
     high = max([r[3] for r in rows] + ([0.0] if zero else []))
@@ -345,31 +333,10 @@ def curves(
     tick_labels: Mapping[float, str] | None = None,
     y_max: float = math.inf,
 ) -> str:
-    """Return a line chart.
+    """Return a line chart (SVG) of points by the name of their line; `title` is for screen readers.
 
-    Parameters
-    ----------
-    series : mapping of str to sequence of (float, float)
-        Points of each line by its name.
-    title : str
-        Title for screen readers.
-    x_label, y_label : str
-        Labels of the axes.
-    bands : mapping of str to sequence of (float, float), optional
-        Lower and upper bound per point of a line, drawn as a band.
-    dashed : collection of str, optional
-        Names of dashed lines.
-    log : bool, default False
-        Whether the x axis is logarithmic.
-    tick_labels : mapping of float to str, optional
-        Labels in place of some values of x.
-    y_max : float, default inf
-        Larger values are drawn at the upper edge.
-
-    Returns
-    -------
-    str
-        An SVG element.
+    `bands` has lower and upper bounds per point, `tick_labels` labels in place of some values of x.
+    Values above `y_max` are drawn at the upper edge.
     """
     bounds, labels = bands or {}, tick_labels or {}
     scale = math.log10 if log else float
@@ -393,26 +360,8 @@ def curves(
     name_heights = {name: to_pixels(*points[-1])[1] for name, points in series.items()}
     for (name, points), y in zip(series.items(), _separate(name_heights).values(), strict=True):
         number = list(series).index(name) % 6
-        if name in bounds:
-            upper = [
-                to_pixels(x, high) for (x, _), (_, high) in zip(points, bounds[name], strict=True)
-            ]
-            lower = [
-                to_pixels(x, low) for (x, _), (low, _) in zip(points, bounds[name], strict=True)
-            ]
-            elements.append(_band(number, [*upper, *reversed(lower)]))
-        for (x, _), (low, high) in zip(points, bounds.get(name, ()), strict=name in bounds):
-            elements.append(_line(f"error c{number}", [to_pixels(x, low), to_pixels(x, high)]))
         kind = f"curve c{number}" + (" dashed" if name in dashed else "")
-        elements.append(_line(kind, [to_pixels(*point) for point in points]))
-        intervals_text = [
-            f" [{low:.3f}, {high:.3f}]" if high > low else "" for low, high in bounds.get(name, ())
-        ]
-        for point, interval in zip(points, intervals_text or [""] * len(points), strict=True):
-            x_text = labels.get(point[0], f"{point[0]:g}")
-            elements.append(
-                _dot(f"{name}, {x_text}: {point[1]:.3f}{interval}", number, to_pixels(*point))
-            )
+        elements += _curve(name, points, bounds.get(name, ()), number, kind, labels, to_pixels)
         elements.append(
             f'<text class="c{number}" x="{right + 8:g}" y="{y + 4:.1f}">{escape(name)}</text>'
         )
@@ -421,6 +370,29 @@ def curves(
         f'<text class="tick" x="{LEFT}" y="{y}">{escape(f"{y_label} by {x_label}")}</text>'
     )
     return svg(y + 6, "".join(elements), title)
+
+
+def _curve(
+    name: str,
+    points: Sequence[Point],
+    bounds: Sequence[Bounds],
+    number: int,
+    kind: str,
+    labels: Mapping[float, str],
+    to_pixels: Callable[[float, float], Point],
+) -> Iterator[str]:
+    """Yield the band, the intervals, the line and the points of one line of a chart."""
+    drawn = list(zip(points, bounds, strict=True)) if bounds else []
+    if drawn:
+        upper = [to_pixels(x, high) for (x, _), (_, high) in drawn]
+        lower = [to_pixels(x, low) for (x, _), (low, _) in drawn]
+        yield _band(number, [*upper, *reversed(lower)])
+    for (x, _), (low, high) in drawn:
+        yield _line(f"error c{number}", [to_pixels(x, low), to_pixels(x, high)])
+    yield _line(kind, [to_pixels(*point) for point in points])
+    intervals = [f" [{low:.3f}, {high:.3f}]" if high > low else "" for low, high in bounds]
+    for (x, y), interval in zip(points, intervals or [""] * len(points), strict=True):
+        yield _dot(f"{name}, {labels.get(x, f'{x:g}')}: {y:.3f}{interval}", number, to_pixels(x, y))
 
 
 def _line(kind: str, points: Sequence[Point]) -> str:

@@ -46,9 +46,7 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .5rem; } q { font-style: italic; }
 pre { background: color-mix(in srgb, var(--line) 35%, transparent); border-radius: .5rem;
   padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
   padding-left: 2.2rem; text-indent: -1.4rem; }
-@media (max-width: 42rem) { figure { overflow-x: auto; } figure svg { min-width: 38rem; }
-  td:not(.n) { white-space: normal; }
-  body { margin: 1rem auto; } }
+@media (max-width: 42rem) { td:not(.n) { white-space: normal; } body { margin: 1rem auto; } }
 """
 
 
@@ -203,8 +201,7 @@ def render(results: DemoResults, model: Explanation, folder: Folder) -> str:
         ("Files in this folder", [files_table().html()]),
         ("Duration of each step", _durations(results)),
     ]  # fmt: skip
-    # Figures scroll on a phone, which needs the focus of the keyboard.
-    return page(TITLE, lead, sections, STYLE).replace("<figure>", '<figure tabindex="0">')
+    return page(TITLE, lead, sections, STYLE)
 
 
 def _labels(results: DemoResults, folder: Folder) -> list[str]:

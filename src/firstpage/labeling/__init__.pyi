@@ -8,8 +8,8 @@ from firstpage.labeling.belief import utilities as utilities
 from firstpage.labeling.belief.choice import pair_gains as pair_gains
 from firstpage.labeling.belief.utilities import Utilities as Utilities
 from firstpage.labeling.belief.utilities import bradley_terry as bradley_terry
-from firstpage.labeling.machines.calibration import MachineCalibration as MachineCalibration
 from firstpage.labeling.machines.calibration import calibrate as calibrate
+from firstpage.labeling.machines.calibration_result import MachineCalibration as MachineCalibration
 from firstpage.labeling.machines.chat import Chat as Chat
 from firstpage.labeling.machines.chat import Conflicts as Conflicts
 from firstpage.labeling.machines.limits import Budget as Budget

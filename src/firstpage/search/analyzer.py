@@ -33,7 +33,7 @@ INVISIBLE = "\u00ad\u200c\u200d\u2060\ufeff"  # soft hyphens, joiners
 INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE}]")
 LAST_MARK = 0x1FFFF  # no combining character of a script follows
 POSSESSIVE = re.compile(r"(?<=\w)'[sS]\b")
-MAX_TOKEN = 100  # characters; longer tokens are cut, as they are no words
+MAX_TOKEN = 100  # characters; longer tokens are cut, as they are not words
 
 STOP = ""  # stands for a stop word in a sequence of terms
 
@@ -151,13 +151,7 @@ def combining_marks() -> str:
 
 @dataclass
 class TermNumbers:
-    """Numbers terms in the order in which they first appear, starting at 1; 0 is a stop word.
-
-    Attributes
-    ----------
-    terms : list of str
-        The term of each number; that of 0 is `STOP`.
-    """
+    """Numbers terms in the order in which they first appear, starting at 1; 0 is a stop word."""
 
     terms: list[str] = field(default_factory=lambda: [STOP])
     _number_of: dict[str, int] = field(default_factory=dict)

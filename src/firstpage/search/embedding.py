@@ -139,7 +139,7 @@ class Embedding:
             # unlike a matrix product, this does not depend on the number of candidates
             similarity = np.einsum("ij,j->i", self._vectors.vectors[numbers].astype(float), query)
             cosine[present] = similarity[starts]
-            similarity[starts[counts > 1]] = -np.inf  # the whole document is no passage
+            similarity[starts[counts > 1]] = -np.inf  # the whole document is not a passage
             best[present] = np.maximum.reduceat(similarity, starts)
         yield from zip(NAMES, (cosine, best), strict=True)
 
@@ -299,14 +299,8 @@ def passages(words: Sequence[str]) -> list[str]:
 class DocumentVectors:
     """The vectors of all documents of an index.
 
-    Attributes
-    ----------
-    ends : ndarray of shape (n_rows,)
-        Where the vectors of each row end.
-    digests : ndarray of shape (n_rows, DIGEST_BYTES)
-        Digests of the texts; zeros for rows without vectors.
-    vectors : ndarray of shape (n_vectors, n_dimensions)
-        Per row the vector of the whole document, then those of its passages if it is long.
+    Those of a row end at `ends[row]`: that of the whole document, then those of its passages if it
+    is long.  Digests of the texts are zeros for rows without vectors.
     """
 
     ends: Ints

@@ -22,7 +22,7 @@ HEAP_BYTES = 200_000_000  # of the engine's writer, before it writes a segment
 SOURCES = 1000  # documents that one search reads
 encode_json = json.JSONEncoder(ensure_ascii=False).encode
 WHITESPACE = "firstpage_terms"  # the name of the tokenizer
-PANIC = "PanicException"  # of the engine's own code; it is no Exception
+PANIC = "PanicException"  # of the engine's own code; it is not an Exception
 
 
 def tantivy() -> Any:
@@ -48,7 +48,7 @@ def _lockable(folder: Path) -> Iterator[Path]:
         yield Path(view)
 
 
-class Engine:
+class SearchEngine:
     """An index of the engine: terms of `n_fields` text fields, ids, rows and stored documents."""
 
     def __init__(self, folder: Path, n_fields: int, create: bool = False) -> None:

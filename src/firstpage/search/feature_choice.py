@@ -13,7 +13,8 @@ from firstpage.data import Dataset
 from firstpage.evaluation.measures import evaluate
 from firstpage.learning.rankers import ListNet
 from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
-from firstpage.search.features import SHORT, own_name
+from firstpage.search.features import SHORT
+from firstpage.search.own_features import own_name
 
 MAX_QUERIES = 300  # judged ones, on which the sets are compared
 FOLDS = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,6 @@ from firstpage.core import (
     Floats,
     Ints,
     Progress,
-    imported,
     warn,
 )
 from firstpage.data import Dataset, Qrels, Run
@@ -26,10 +25,8 @@ from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.index import Index
 from firstpage.search.manifest import is_outdated, latent_note
+from firstpage.search.own_features import OwnFeature, own_feature, own_name, own_values
 from firstpage.search.retrieval import BM25, first_stage_scores
-
-OwnFeature = Callable[[str, Sequence[Mapping[str, Any]]], Any]
-"""A feature of one's own: from a query's text and its candidates to one number per candidate."""
 
 SHORT = (
     "*.bm25", "document.lm_dirichlet", "*.coverage", "document.idf_coverage", "document.near",
@@ -99,6 +96,8 @@ class TextFeatures:
         own = [own] if isinstance(own, str) else own
         self._own_texts = tuple(own)
         self._embedding: Embedding | None = None
+        self.names: tuple[str, ...] = ()
+        self._basis: object = None
         self._follow_index()
         self._scoring = scoring or index.scoring
         words = list(features)
@@ -121,7 +120,7 @@ class TextFeatures:
             chosen |= set(EMBEDDING_NAMES)
         self._own: dict[str, OwnFeature] = {}
         for text in own:
-            name, function = _own_feature(text)
+            name, function = own_feature(text)
             if name in every or name in self._own:
                 raise DataError(f"a feature is named {name!r} already; name yours differently.")
             self._own[name] = function
@@ -131,6 +130,7 @@ class TextFeatures:
             family: names for family, names in families.items() if chosen & set(names)
         }
         self.names = (*(name for name in every if name in chosen), *self._own)
+        self._basis = _basis(index, self.names)
         self._chosen = chosen
         if embed is not None and not isinstance(embed, Embedding):
             embed = Embedding(index, embed, progress=progress)
@@ -139,12 +139,10 @@ class TextFeatures:
     def _follow_index(self) -> None:
         """Compute what depends on all documents, anew if the index has changed."""
         if getattr(self, "_forward", None) is not self.index.forward:
-            fingerprint = self.index.fingerprint
-            if getattr(self, "_fingerprint", fingerprint) != fingerprint:
+            if self._basis not in (None, _basis(self.index, self.names)):
                 raise DataError(
                     f"{self.index.path}: the latent space has changed; create the features again."
                 )
-            self._fingerprint = fingerprint
             self._values = _Values(self.index)
             self._idf = self.index.forward.idf()[-1]
             self._forward = self.index.forward
@@ -231,7 +229,7 @@ class TextFeatures:
         if self._own:
             documents = self.index.engine.sources(rows.tolist())
             for name, function in self._own.items():
-                out[:, column] = _own_values(name, function, query.text, documents)
+                out[:, column] = own_values(name, function, query.text, documents)
                 column += 1
         return out
 
@@ -396,10 +394,17 @@ class TextFeatures:
                 f"{source}: was trained with text fields or analyzers other than those of "
                 f"{index.path}; use its index, or train again."
             )
-        if recipe["fingerprint"] != index.fingerprint:
+        latent = _uses_latent(recipe["features"])
+        if recipe["schema"] != index.schema.to_dict():
+            differing = "other numeric fields"
+        elif latent and recipe["fingerprint"] != index.fingerprint:
+            differing = "another latent space"
+        else:
+            differing = ""
+        if differing:
             raise DataError(
-                f"{source}: was trained with another latent space, or other numeric fields, than "
-                f"{index.path} has; use its index, or compute the features and train again."
+                f"{source}: was trained with {differing} than {index.path} has; use its index, or "
+                "compute the features and train again."
             )
         drift = _drift(index, recipe)
         if drift > MAX_DRIFT:
@@ -408,15 +413,22 @@ class TextFeatures:
                 f"{np.exp(drift):.2f} on average since training; consider training again."
             )
         changes = index.latent_changes
-        if is_outdated(changes, index.forward.n_documents) and any(
-            name.startswith("latent.") for name in recipe["features"]
-        ):
+        if latent and is_outdated(changes, index.forward.n_documents):
             warn(latent_note(index.path, changes))
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
         stored = recipe["embed"]
         embed = stored and Embedding(index, stored["path"], stored["digest"], source)
         return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]), embed)
+
+
+def _uses_latent(names: Iterable[str]) -> bool:
+    return any(name.startswith("latent.") for name in names)
+
+
+def _basis(index: Index, names: Iterable[str]) -> object:
+    """Return what features depend on besides documents: fields and, if used, the latent space."""
+    return index.fingerprint if _uses_latent(names) else index.schema.to_dict()
 
 
 def _drift(index: Index, recipe: Mapping[str, Any]) -> float:
@@ -526,40 +538,3 @@ def _labels(candidates: Run, qrels: Qrels | None) -> Floats:
         f"label 0{note}."
     )
     return labels
-
-
-def _own_feature(text: str) -> tuple[str, OwnFeature]:
-    """Return the name and the function of `name=module:function`."""
-    return own_name(text), imported(text.rpartition("=")[2], "function")
-
-
-def own_name(text: str) -> str:
-    """Return the name of the feature `name=module:function` or `module:function`."""
-    name, _, place = text.rpartition("=")
-    return name or place.rpartition(":")[2]
-
-
-def _own_values(
-    name: str, function: OwnFeature, text: str, documents: Sequence[Mapping[str, Any]]
-) -> Floats:
-    try:
-        values = np.asarray(function(text, documents), float)
-    except Exception as error:
-        raise DataError(
-            f"feature {name!r} failed for query {text!r} ({_first_line(error)})."
-        ) from error
-    problem = ""
-    if values.shape != (len(documents),):
-        problem = f"an array of shape {values.shape} for {len(documents)} documents"
-    elif not np.isfinite(values).all():
-        problem = f"{values[~np.isfinite(values)][0]}"
-    if problem:
-        raise DataError(
-            f"feature {name!r} must return one finite number per document; for query {text!r} it "
-            f"returned {problem}."
-        )
-    return values
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -17,7 +17,7 @@ from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
-from firstpage.search.engine import Engine
+from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.latent import LatentSpace
 from firstpage.search.manifest import (
@@ -39,17 +39,7 @@ MAX_NAMES = 10  # fields that a message lists
 
 @dataclass(frozen=True)
 class Hit:
-    """A document that a search returns.
-
-    Attributes
-    ----------
-    id : str
-        The id of the document.
-    score : float
-        Its score; larger is better.
-    row : int
-        Its row in the forward index.
-    """
+    """A document that a search returns: its id, its score and its row in the forward index."""
 
     id: str
     score: float
@@ -73,7 +63,7 @@ class Index:
         The text, numeric and date fields, with the analyzer of each text field.
     forward : ForwardIndex
         The terms of every document.
-    engine : Engine
+    engine : SearchEngine
         The search engine.
     latent : LatentSpace or None
         The latent semantic space, if there is one.
@@ -122,7 +112,7 @@ class Index:
     def _open_files(self, manifest: dict[str, Any]) -> None:
         schema = Schema.from_dict(manifest["schema"])
         forward = read_forward(self.path, manifest, schema)
-        engine = Engine(self.path / manifest["engine"], len(schema.analyzers))
+        engine = SearchEngine(self.path / manifest["engine"], len(schema.analyzers))
         stored = manifest["latent"]
         self.latent = None if stored is None else LatentSpace.load(self.path / stored["space"])
         self.latent_vectors = read_latent_vectors(self.path, manifest)
@@ -271,10 +261,11 @@ class Index:
         self._open()
 
     def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
-        """Fit the latent space to the documents of today; models trained before no longer fit.
+        """Fit the latent space to the documents of today.
 
-        `add` and `delete` do not change the space, so that models stay valid: documents that came
-        later are projected into it.
+        Models with features `latent.*` of the old space no longer fit.  `add` and `delete` do not
+        change the space, so that models stay valid: documents that came later are projected into
+        it.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints
-from firstpage.search.engine import Engine
+from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import ForwardIndex, Matcher, Query
 
 MIN_POOL = 1000  # documents of the engine that are scored again
@@ -157,7 +157,12 @@ class BM25:
 
 
 def retrieve(
-    forward: ForwardIndex, engine: Engine, query: Query, depth: int, scoring: BM25, matcher: Matcher
+    forward: ForwardIndex,
+    engine: SearchEngine,
+    query: Query,
+    depth: int,
+    scoring: BM25,
+    matcher: Matcher,
 ) -> tuple[Ints, Floats]:
     """Return the rows and scores of the best documents; ties are in the order of the rows."""
     if depth < 1:
@@ -176,7 +181,9 @@ def first_stage_scores(
     return np.concatenate([scoring.scores(forward, query, part, tf) for part, tf in blocks])
 
 
-def pool(forward: ForwardIndex, engine: Engine, query: Query, depth: int, scoring: BM25) -> Ints:
+def pool(
+    forward: ForwardIndex, engine: SearchEngine, query: Query, depth: int, scoring: BM25
+) -> Ints:
     """Return the rows that the engine finds best."""
     terms = [forward.terms.terms[number] for number in query.terms]
     limit = min(max(MIN_POOL, POOL_FACTOR * depth), max(1, forward.n_rows))

@@ -12,7 +12,7 @@ import numpy as np
 from firstpage.core import Array, DataError, Floats, Ints, Progress
 from firstpage.core.kernels import text as kernel
 from firstpage.data import Qrels
-from firstpage.search.engine import Engine
+from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import ForwardIndex, Matcher
 from firstpage.search.retrieval import BM25, pool
 
@@ -20,7 +20,7 @@ GRID_K1 = (0.4, 0.8, 1.2, 1.6, 2.0, 3.0, 5.0)
 GRID_B = (0.2, 0.4, 0.6, 0.75, 0.9)
 GRID_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 ROUNDS = 2  # over all field weights
-Step = Callable[[BM25], list[BM25]]
+Neighbors = Callable[[BM25], list[BM25]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Pools:
     def __init__(
         self,
         forward: ForwardIndex,
-        engine: Engine,
+        engine: SearchEngine,
         queries: Iterable[tuple[str, str]],
         qrels: Qrels,
         depth: int = 10,
@@ -76,7 +76,9 @@ class Pools:
             if grades and max(grades.values()) > 0:
                 self._pools[name] = self._pool(engine, text, grades, matcher)
 
-    def _pool(self, engine: Engine, text: str, grades: dict[str, float], matcher: Matcher) -> Pool:
+    def _pool(
+        self, engine: SearchEngine, text: str, grades: dict[str, float], matcher: Matcher
+    ) -> Pool:
         forward, depth = self._forward, len(self._discounts)
         query = forward.query(text)
         rows = np.sort(pool(forward, engine, query, depth, BM25()))
@@ -114,7 +116,7 @@ class Pools:
         fields = self._forward.fields
         best = BM25()
         best_value = value(best)
-        steps: list[Step] = [_saturation_and_length]
+        steps: list[Neighbors] = [_saturation_and_length]
         if len(fields) > 1:
             steps += [partial(_field_weight, name) for name in fields * ROUNDS]
             steps.append(_saturation_and_length)

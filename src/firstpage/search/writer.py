@@ -27,7 +27,7 @@ from firstpage.data.io import write_bytes
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers, tokenize
 from firstpage.search.documents import SourceDocument
-from firstpage.search.engine import Engine
+from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import ForwardIndex
 from firstpage.search.latent import LatentSpace
 from firstpage.search.manifest import (
@@ -47,13 +47,7 @@ MAX_NOTES = 5  # about fields that are not searched
 
 @dataclass(frozen=True)
 class IndexChanges:
-    """What a change of an index did.
-
-    Attributes
-    ----------
-    added, replaced, deleted : int
-        The numbers of documents.
-    """
+    """How many documents a change of an index added, replaced and deleted."""
 
     added: int = 0
     replaced: int = 0
@@ -108,7 +102,7 @@ class IndexWriter:
                 storage.link_folder(folder / manifest["engine"], self._engine_folder)
             else:
                 self._engine_folder.mkdir()
-            self._engine = Engine(self._engine_folder, n_fields, create=True)
+            self._engine = SearchEngine(self._engine_folder, n_fields, create=True)
             opened.callback(self._engine.close)
             self._opened = opened.pop_all()
 

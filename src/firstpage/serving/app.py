@@ -48,10 +48,11 @@ from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
+from firstpage.serving.page_contents import Visitor, read_page_query
 from firstpage.serving.page_frame import error_document
 from firstpage.serving.rank_request import RawRequest, unique_params
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
-from firstpage.serving.search_page import SearchPage, Visitor, read_page_query
+from firstpage.serving.search_page import SearchPage
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from firstpage.core.http import FORGED, equal_tokens, is_own_origin, network_name
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.serving.search_page import (
+from firstpage.serving.page_contents import (
     MODEL,
     PageQuery,
     Visitor,

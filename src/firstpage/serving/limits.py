@@ -107,12 +107,8 @@ class Limits:
 class Admission:
     """Reads bodies and admits requests, as many as the limits allow.
 
-    Attributes
-    ----------
-    answering : int
-        Requests whose bodies are complete and whose answers the client has not yet received.
-    pending_bytes : int
-        Bytes received of bodies that are not complete yet.
+    `answering` counts requests whose answers the client has not yet received completely,
+    `pending_bytes` the bytes of bodies that are not complete yet.
     """
 
     def __init__(self, limits: Limits) -> None:

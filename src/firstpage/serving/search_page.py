@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
-from urllib.parse import urlencode
 
-import numpy as np
-from starlette.datastructures import QueryParams
-
-from firstpage.core.http import guest_csrf
-from firstpage.serving.json_messages import ScoreExplanation, ScoreTerm
-from firstpage.serving.limits import Limits, Refusal
+from firstpage.serving.json_messages import ScoreTerm
 from firstpage.serving.markup import Child, Html, join, tag
-from firstpage.serving.page_frame import document, facts, search_box, sentence
+from firstpage.serving.page_contents import (
+    FIRST_STAGE,
+    MODEL,
+    ComparedDocument,
+    PageQuery,
+    RankingComparison,
+    Visitor,
+    compare,
+)
+from firstpage.serving.page_frame import document, facts, search_box
 from firstpage.serving.searching import (
     DEPTH,
-    ShownDocument,
-    check_encodable,
-    explain_positions,
-    rank_text,
-    shown_documents,
+    ResultDocument,
     texts_of,
 )
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.snippets import CONTROLS, MAX_ID, MarkedText, displayed
+from firstpage.serving.snippets import MAX_ID, MarkedText, displayed
 from firstpage.serving.watched_model import WatchedModel, printable
 
-MAX_DEPTH = 50  # documents per side
-REASONS = 6  # features that explain a score
 MAX_VALUE = 2000  # characters of a field of a document
 MAX_FIELDS = 40
 REASON_HEADS = ("Feature", "Value", "Contribution")
-MODEL, FIRST_STAGE = "model", "first stage"
 DEFAULT_SIDES = (MODEL, FIRST_STAGE)
 NOTES = {
     "preference": "Your preference is stored. Thank you.",
@@ -57,177 +51,6 @@ ASKED = (
     "“Judge these” stores the query and its first documents for judging.",
     HINTS[-1],
 )
-
-
-@dataclass(frozen=True)
-class Visitor:
-    """The session of a browser that may give feedback.
-
-    Attributes
-    ----------
-    session : str
-        The random token of its cookie.
-    """
-
-    session: str
-
-    @property
-    def csrf(self) -> str:
-        """The token that its forms must have."""
-        return guest_csrf(self.session)
-
-    def sides(self, text: str) -> tuple[str, str]:
-        """Return which ranking is left and right: random per query, fixed within a session."""
-        drawn = hashlib.sha256(f"{self.session}\0{text}".encode("utf-8", "replace")).digest()[0]
-        return (MODEL, FIRST_STAGE) if drawn % 2 else (FIRST_STAGE, MODEL)
-
-
-@dataclass(frozen=True)
-class PageQuery:
-    """What the address of the page asks for.
-
-    Attributes
-    ----------
-    text : str
-        The typed query; empty: only the search box is shown.
-    depth : int
-        The number of documents per side.
-    names : bool
-        Whether to show which side is the model's, where feedback is asked.
-    note : str
-        The name of a confirmation in `NOTES`.
-    """
-
-    text: str = ""
-    depth: int = DEPTH
-    names: bool = False
-    note: str = ""
-
-    @property
-    def address(self) -> str:
-        """The address of this page."""
-        params = {"q": self.text}
-        if self.depth != DEPTH:
-            params["depth"] = str(self.depth)
-        if self.names:
-            params["show"] = "names"
-        if self.note:
-            params["note"] = self.note
-        return f"/?{urlencode(params)}"
-
-
-def read_page_query(
-    params: QueryParams, texts: ServedIndex, limits: Limits
-) -> tuple[PageQuery, str | None]:
-    """Return what the address asks for, and what is wrong with it."""
-    text = " ".join(CONTROLS.sub(" ", params.get("q", "")).split())
-    most = min(MAX_DEPTH, texts.candidates)
-    depth = params.get("depth", str(min(DEPTH, most)))
-    query = PageQuery(text, min(DEPTH, most), params.get("show") == "names", params.get("note", ""))
-    if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
-        return query, f"The depth must be a number from 1 to {most}."
-    query = replace(query, depth=int(depth))
-    if text:
-        try:
-            limits.check_text(text)
-            check_encodable(text)
-        except Refusal as refusal:
-            return replace(query, text=text[: limits.text]), sentence(refusal.detail)
-    return query, None
-
-
-@dataclass(frozen=True)
-class ComparedDocument:
-    """A document on one side of the page.
-
-    Attributes
-    ----------
-    document : ShownDocument
-        The document.
-    rank, other_rank : int
-        Its rank on this side, and by the other ranking; the first is 1.
-    score : float
-        Its score on this side.
-    explanation : ScoreExplanation or None
-        The largest contributions to the model's score.
-    """
-
-    document: ShownDocument
-    rank: int
-    other_rank: int
-    score: float
-    explanation: ScoreExplanation | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Both rankings of a query.
-
-    Attributes
-    ----------
-    candidates : int
-        The number of documents of the first stage.
-    model, first_stage : tuple of ComparedDocument
-        The first documents of each ranking.
-    explained : str
-        What contributions to a score are.
-    """
-
-    candidates: int
-    model: tuple[ComparedDocument, ...]
-    first_stage: tuple[ComparedDocument, ...]
-    explained: str
-
-    @property
-    def is_same(self) -> bool:
-        """Whether both sides show the same documents in the same order."""
-        return self.ids(MODEL) == self.ids(FIRST_STAGE)
-
-    def ids(self, side: str) -> list[str]:
-        """Return the ids of the documents of a ranking."""
-        documents = self.model if side == MODEL else self.first_stage
-        return [each.document.id for each in documents]
-
-    def digest(self, sides: Sequence[str]) -> str:
-        """Return a digest of what is shown on the two sides."""
-        shown = json.dumps([self.ids(side) for side in sides])
-        return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def compare(model: ServedModel, query: PageQuery) -> Comparison:
-    """Return the first documents of both rankings of a query."""
-    ranking, texts = rank_text(model, query.text), texts_of(model)
-    by_model, by_first_stage = ranking.order, np.arange(len(ranking.rows))
-    model_rank = np.empty(len(by_model), np.int64)
-    model_rank[by_model] = np.arange(1, len(by_model) + 1)
-    best, first = by_model[: query.depth], by_first_stage[: query.depth]
-    positions = np.unique(np.concatenate([best, first]))
-    shown = dict(
-        zip(
-            positions.tolist(),
-            shown_documents(texts, query.text, ranking.rows[positions]),
-            strict=True,
-        )
-    )
-    explained, explanations = "", dict[int, ScoreExplanation]()
-    if len(positions):
-        explained, reasons = explain_positions(model, ranking, positions, REASONS)
-        explanations = dict(zip(positions.tolist(), reasons, strict=True))
-    model_side = tuple(
-        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), explanations.get(p))
-        for rank, p in enumerate(best.tolist(), 1)
-    )
-    first_side = tuple(
-        ComparedDocument(
-            shown[p],
-            p + 1,
-            int(model_rank[p]),
-            float(ranking.first_stage_scores[p]),
-            explanations.get(p),
-        )
-        for p in first.tolist()
-    )
-    return Comparison(len(ranking.rows), model_side, first_side, explained)
 
 
 class SearchPage:
@@ -266,7 +89,7 @@ class SearchPage:
         comparison = compare(self.model, self.query)
         return self.html(comparison), comparison.candidates
 
-    def html(self, comparison: Comparison | None) -> str:
+    def html(self, comparison: RankingComparison | None) -> str:
         """Return the page; without a comparison, the search box only."""
         texts = texts_of(self.model)
         title = f"{self.query.text[:60]} - Firstpage" if self.query.text else "Firstpage"
@@ -336,7 +159,7 @@ class SearchPage:
     def _heading(self) -> Html:
         return tag("h1", "Results for ", tag("bdi", self.query.text), class_="query")
 
-    def _compared(self, comparison: Comparison) -> list[Child]:
+    def _compared(self, comparison: RankingComparison) -> list[Child]:
         shown, note = len(comparison.model), NOTES.get(self.query.note) if self.visitor else None
         ids = {d.document.id for d in comparison.first_stage}
         new = sum(d.document.id not in ids for d in comparison.model)
@@ -363,7 +186,7 @@ class SearchPage:
         """Whether the page shows which side is the model's."""
         return self.visitor is None or self.query.names
 
-    def _columns(self, comparison: Comparison) -> list[Child]:
+    def _columns(self, comparison: RankingComparison) -> list[Child]:
         ranker, scoring = self.model.model.ranker, texts_of(self.model).scoring
         headings = {MODEL: f"Model: {ranker}", FIRST_STAGE: f"First stage: {scoring}"}
         documents = {MODEL: comparison.model, FIRST_STAGE: comparison.first_stage}
@@ -387,7 +210,7 @@ class SearchPage:
             ),
         ]
 
-    def _questions(self, comparison: Comparison) -> Html | None:
+    def _questions(self, comparison: RankingComparison) -> Html | None:
         """Return the forms that ask for feedback."""
         visitor, query = self.visitor, self.query
         if visitor is None:
@@ -546,7 +369,7 @@ def _reason(part: ScoreTerm, largest: float) -> Html:
     )
 
 
-def _fields(document: ShownDocument) -> Html:
+def _fields(document: ResultDocument) -> Html:
     """Return the fields of a document as they were indexed; long ones are cut and marked."""
     rows: list[Child] = []
     for name, value in list(document.source.items())[:MAX_FIELDS]:

@@ -145,11 +145,11 @@ def check_message(message: messages.SearchMessage, candidates: int, limits: Limi
 
 
 def check_encodable(text: str) -> None:
-    """Refuse lone surrogates, which are no characters."""
+    """Refuse lone surrogates, which are not characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refusal("the query contains a lone surrogate, which is no character.") from None
+        raise Refusal("the query contains a lone surrogate, which is not a character.") from None
 
 
 def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) -> EncodedAnswer:
@@ -200,7 +200,7 @@ def explain_positions(
 
 
 @dataclass(frozen=True)
-class ShownDocument:
+class ResultDocument:
     """A document for display.
 
     Attributes
@@ -221,12 +221,12 @@ class ShownDocument:
 
 def shown_documents(
     texts: ServedIndex, query: str, rows: Ints, snippets: bool = True
-) -> list[ShownDocument]:
+) -> list[ResultDocument]:
     """Return documents with their titles and snippets."""
     index = texts.index
     ids = [index.forward.ids[row] for row in rows.tolist()]
     if not snippets:
-        return [ShownDocument(name, {}, None, None) for name in ids]
+        return [ResultDocument(name, {}, None, None) for name in ids]
     sources = index.engine.sources(rows.tolist())
     fields = index.schema.analyzers
     highlighter = Highlighter(query, fields, texts.words)
@@ -238,7 +238,7 @@ def shown_documents(
         if title_field is not None and title_field in source:
             title = highlighter.title(title_field, source[title_field])
         snippet = highlighter.snippet(body, "" if title is None else title.text)
-        shown.append(ShownDocument(name, source, title, snippet))
+        shown.append(ResultDocument(name, source, title, snippet))
     return shown
 
 

@@ -26,14 +26,8 @@ MAX_TITLE = 60  # characters of a search
 class IndexSource:
     """The folder of an index, and how it is searched.
 
-    Attributes
-    ----------
-    path : path
-        The folder of the index.
-    candidates : int
-        The number of documents of the first stage that the model ranks.
-    own_features : tuple of str
-        The functions, as `module:function`, that a model file may name as features.
+    The model ranks `candidates` documents of the first stage.  A model file may name only the
+    functions `own_features`, as `module:function`.
     """
 
     path: Path
@@ -50,18 +44,7 @@ class IndexSource:
 class ServedIndex:
     """An open index and a model's features of its texts.
 
-    Attributes
-    ----------
-    index : Index
-        The index.
-    features : TextFeatures
-        The features that the model was trained with.
-    candidates : int
-        The number of documents of the first stage that the model ranks.
-    notes : tuple of str
-        What has changed since the model was trained, a line each.
-    words : WordTerms
-        The terms of words that were shown before.
+    `notes` say what has changed since the model was trained, a line each.
     """
 
     index: Index

@@ -28,16 +28,10 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb]+")
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A text for display.
+    """A text for display, in one line and without control characters.
 
-    Attributes
-    ----------
-    text : str
-        The text, in one line and without control characters.
-    marks : tuple of (int, int)
-        Where the words of the query begin and end.
-    cut_start, cut_end : bool
-        Whether the document's text has more before and after it.
+    `marks` are where the words of the query begin and end; the cuts say whether the document's text
+    has more before and after it.
     """
 
     text: str

@@ -263,9 +263,25 @@ def test_runs_are_compared_on_the_queries_they_share() -> None:
     on_all = fp.compare(runs, qrels, measures="RR")
     assert list(on_all.queries) == ["1", "2", "3"]
     with pytest.warns(fp.FirstpageWarning, match="compared on the 1 that they share"):
-        shared = fp.compare(runs, qrels, measures="RR", queries="run")
+        shared = fp.compare(runs, qrels, measures="RR", convention=fp.Convention(queries="run"))
     assert list(shared.queries) == ["2"]
     assert shared.values("RR").tolist() == [[1], [0]]
+
+
+def test_measures_are_parsed_once_for_all_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    from firstpage.evaluation.measures import registry
+
+    parsed, single = [], registry._single
+
+    def record(text: str) -> fp.extend.Measure:
+        parsed.append(text)
+        return single(text)
+
+    monkeypatch.setattr(registry, "_single", record)
+    named = {name: [2, 1] * 4 for name in "abc"}
+    qid = np.repeat(np.arange(4), 2)
+    fp.compare(named, [1, 0] * 4, qid=qid, measures=["NDCG@10", "map"], rounds=100)
+    assert parsed == ["NDCG@10", "map"]
 
 
 def test_unnamed_runs_are_named_by_their_tags() -> None:

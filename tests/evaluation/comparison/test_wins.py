@@ -51,7 +51,8 @@ def test_equal_systems_have_neither_wins_nor_losses() -> None:
     same = {"one": BAD, "two": BAD}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fp.FirstpageWarning)
-        equal = fp.compare(same, QRELS, measures="RR", rounds=100, condensed=True)
+        condensed = fp.Convention(condensed=True)
+        equal = fp.compare(same, QRELS, measures="RR", rounds=100, convention=condensed)
     result = fp.wins_and_losses(equal, same, QRELS)
     assert {c.kind for c in result.cases} == {"hard"}
     assert all(d.grade is not None for c in result.cases for d in c.documents["one"])  # condensed

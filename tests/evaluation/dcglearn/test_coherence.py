@@ -15,7 +15,6 @@ from firstpage.evaluation.dcglearn.measure_coherence import (
     measure_agreement,
 )
 from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
-from firstpage.evaluation.measures.base import resolve_convention
 from firstpage.papers.zhou2013.theorems import example_1, proposition_1, theorem_1
 
 # Some runs and judgments are incomplete; the warnings about that are tested elsewhere.
@@ -36,7 +35,7 @@ SYSTEMS = {
     "text", ["NDCG@5", "DCG@5", "NDCG(gain=linear)", "DCG(gain=[0, 1, 2, 9])@3", "NDCG(discount=letor)@4"]
 )  # fmt: skip
 def test_values_match_evaluate(text: str, name: str) -> None:
-    rankings = SystemRankings.from_systems(SYSTEMS, DATA, resolve_convention(name))
+    rankings = SystemRankings.from_systems(SYSTEMS, DATA, fp.Convention(name))
     values = rankings.values(rankings.bind(parse_dcg(text)))
     for row, scores in zip(values, SYSTEMS.values(), strict=True):
         expected = fp.evaluate(scores, DATA, measures=text, convention=name).per_query(text)
@@ -49,7 +48,7 @@ def test_values_of_runs_with_unjudged_and_missing_documents() -> None:
         "one": {"q1": {"u": 3.0, "a": 2.0, "c": 1.0}, "q2": {"x": 2.0, "a": 2.0}},
         "two": {"q1": {"c": 3.0, "b": 2.0, "a": 1.0}, "q3": {"a": 1.0, "u": 0.5}},
     }
-    rankings = SystemRankings.from_systems(runs, qrels, resolve_convention())
+    rankings = SystemRankings.from_systems(runs, qrels, fp.Convention())
     values = rankings.values(rankings.bind(parse_dcg("NDCG@3")))
     for row, run in zip(values, runs.values(), strict=True):
         assert row == pytest.approx(fp.evaluate(run, qrels, measures="NDCG@3").per_query("NDCG@3"))
@@ -63,7 +62,7 @@ def test_values_of_queries_without_relevant_documents() -> None:
         "one": {q: {"a": 2.0, "b": 1.0} for q in qrels},
         "two": {q: {"a": 1.0, "b": 2.0} for q in qrels},
     }
-    convention = fp.Convention("strict", rel=2, without_relevant="one")
+    convention = fp.Convention(rel=2, without_relevant="one")
     rankings = SystemRankings.from_systems(runs, qrels, convention)
     dcg = rankings.bind(parse_dcg("NDCG@2"))
     for row, run in zip(rankings.values(dcg), runs.values(), strict=True):
@@ -84,7 +83,7 @@ def test_condensed_lists_match_evaluate(name: str, tmp_path) -> None:
         "A": {"q": {"u": 3.0, "a": 2.0, "b": 1.0, "v": 1.0, "c": 1.0}},
         "B": {"q": {"b": 2.0, "c": 1.0}},
     }
-    rankings = SystemRankings.from_systems(runs, qrels, resolve_convention(name))
+    rankings = SystemRankings.from_systems(runs, qrels, fp.Convention(name))
     inside = (f"NDCG({path}, condensed=true)@1", f"DCG({path}, condensed=true)@2")
     for text in ("NDCG(condensed=true)@1", "NDCG(condensed=true)@3", "NDCG@2", *inside):
         values = rankings.values(rankings.bind(parse_dcg(text)))
@@ -175,7 +174,7 @@ def test_one_system_and_disjoint_queries_raise() -> None:
 def test_measures_are_parsed_from_names_and_files(tmp_path) -> None:
     path = tmp_path / "measure.json"
     Utility.from_gains([0, 1, 3], [1, 0.5, 0.25]).save(path)
-    name = resolve_convention()
+    name = fp.Convention()
     assert parse_dcg(f"DCG({path})@2").bind([0], 9, name).positions == 2
     assert parse_dcg(f"NDCG({path})").bind([0], 9, name).normalized
     assert parse_dcg(str(path)).bind([0], 9, name).positions == 3
@@ -225,7 +224,6 @@ def test_proposition_1_holds() -> None:
 def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
     """The best order is not that by grade where a later position has more weight."""
     from firstpage.evaluation.dcglearn.system_rankings import SystemRankings, parse_dcg
-    from firstpage.evaluation.measures.base import resolve_convention
 
     rng = np.random.default_rng(0)
     recipe = fp.Synthetic(queries=20, docs="uniform(1, 12)", features=3, grades=4, seed=1)
@@ -233,7 +231,7 @@ def test_ndcg_with_increasing_discounts_matches_evaluate(tmp_path) -> None:
     path = tmp_path / "rising.json"
     fp.dcglearn.Utility.from_gains([0, 0.3, 0.5, 1.0], [0.4, 1.0, 0.6, 0.9, 0.2]).save(path)
     systems = {name: rng.random(data.n_docs) for name in "ab"}
-    rankings = SystemRankings.from_systems(systems, data, resolve_convention("default"))
+    rankings = SystemRankings.from_systems(systems, data, fp.Convention())
     for text in (f"NDCG({path})@4", f"NDCG({path}, form=weights)", "NDCG@3", f"DCG({path})"):
         values = rankings.values(rankings.bind(parse_dcg(text)))
         for row, scores in zip(values, systems.values(), strict=True):

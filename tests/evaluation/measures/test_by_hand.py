@@ -18,8 +18,10 @@ LABELS = [0, 3, 1, 0]
 SCORES = [4.0, 3.0, 2.0, 1.0]  # ranked as stored
 
 
-def value(text: str, labels=LABELS, scores=SCORES, **options) -> float:
-    return fp.evaluate(scores, labels, qid=[1] * len(labels), measures=text, **options)[text]
+def value(text: str, labels=LABELS, scores=SCORES, k=None, name="default", **settings) -> float:
+    convention = fp.Convention(name, **settings)
+    qid = [1] * len(labels)
+    return fp.evaluate(scores, labels, qid=qid, measures=text, convention=convention, k=k)[text]
 
 
 def test_dcg() -> None:
@@ -35,12 +37,12 @@ def test_ndcg_of_a_linear_gain() -> None:
 
 
 def test_letor_does_not_discount_the_second_rank() -> None:
-    actual = value("NDCG@4", convention="letor")
+    actual = value("NDCG@4", name="letor")
     assert actual == pytest.approx((7 / 1 + 1 / log2(3)) / (7 + 1))
 
 
 def test_letor_ndcg_of_short_lists_is_zero() -> None:
-    assert value("NDCG@5", convention="letor") == 0
+    assert value("NDCG@5", name="letor") == 0
     assert value("NDCG@5") > 0
 
 
@@ -178,9 +180,14 @@ def test_trec_compares_scores_as_float32_and_default_does_not() -> None:
 def test_depth_truncates_the_run() -> None:
     run = {"q": {f"d{i}": 10.0 - i for i in range(5)}}
     qrels = {"q": {"d3": 1, "d0": 0}}
-    assert fp.evaluate(run, qrels, measures="RR", depth=3)["RR"] == 0
-    assert fp.evaluate(run, qrels, measures="RR", depth=4)["RR"] == 1 / 4
-    assert fp.evaluate(run, qrels, measures="PairAccuracy", depth=2)["PairAccuracy"] == 0
+    assert fp.evaluate(run, qrels, measures="RR", convention=fp.Convention(depth=3))["RR"] == 0
+    assert fp.evaluate(run, qrels, measures="RR", convention=fp.Convention(depth=4))["RR"] == 1 / 4
+    assert (
+        fp.evaluate(run, qrels, measures="PairAccuracy", convention=fp.Convention(depth=2))[
+            "PairAccuracy"
+        ]
+        == 0
+    )
 
 
 def test_queries_setting_selects_the_measured_queries() -> None:
@@ -189,7 +196,7 @@ def test_queries_setting_selects_the_measured_queries() -> None:
     judged = fp.evaluate(run, qrels, measures="RR")
     assert list(judged.queries) == ["1", "2"]
     assert judged["RR"] == 1 / 2
-    in_run = fp.evaluate(run, qrels, measures="RR", queries="run")
+    in_run = fp.evaluate(run, qrels, measures="RR", convention=fp.Convention(queries="run"))
     assert list(in_run.queries) == ["1"]
     assert in_run["RR"] == 1
 

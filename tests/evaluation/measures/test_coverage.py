@@ -66,7 +66,9 @@ def test_warning_says_how_queries_without_relevant_documents_count(
 ) -> None:
     (line,) = messages(
         lambda: fp.evaluate(
-            {"1": {"a": 1.0}}, {"1": {"a": 1}, "2": {"b": 0}}, without_relevant=without_relevant
+            {"1": {"a": 1.0}},
+            {"1": {"a": 1}, "2": {"b": 0}},
+            convention=fp.Convention(without_relevant=without_relevant),
         )
     )
     assert f"1 of 2 judged queries are not in the run and {effect}." in line

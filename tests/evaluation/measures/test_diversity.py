@@ -30,7 +30,9 @@ def test_value_is_the_mean_over_all_orders_of_ties(text: str) -> None:
         scores = SCORES | {doc: 2.0 + rank / 10 for rank, doc in enumerate(order)}
         values.append(fp.evaluate({"q": scores}, qrels, measures=text)[text])
     assert fp.evaluate({"q": SCORES}, qrels, measures=text)[text] == pytest.approx(fmean(values))
-    worst = fp.evaluate({"q": SCORES}, qrels, measures=text, ties="worst")[text]
+    worst = fp.evaluate(
+        {"q": SCORES}, qrels, measures=text, convention=fp.Convention(ties="worst")
+    )[text]
     assert min(values) - 1e-12 <= worst <= fmean(values) + 1e-12
 
 
@@ -72,7 +74,9 @@ def test_queries_without_relevant_documents_and_missing_ones() -> None:
     zero = fp.evaluate(run, qrels, measures="alpha-nDCG@3")
     assert list(zero.queries) == ["q", "none", "absent"]
     assert zero.per_query("alpha-nDCG@3")[1:].tolist() == [0.0, 0.0]
-    skip = fp.evaluate(run, qrels, measures="alpha-nDCG@3", without_relevant="skip")
+    skip = fp.evaluate(
+        run, qrels, measures="alpha-nDCG@3", convention=fp.Convention(without_relevant="skip")
+    )
     assert list(skip.queries) == ["q", "absent"]
     assert skip.per_query("alpha-nDCG@3")[0] == zero.per_query("alpha-nDCG@3")[0]
     graded = {"q": {"1": {"a": 1, "b": 2}}}
@@ -80,7 +84,7 @@ def test_queries_without_relevant_documents_and_missing_ones() -> None:
         {"q": {"a": 2.0, "b": 1.0}},
         fp.DiversityQrels.from_dict(graded),
         measures="StRecall@1",
-        rel=2,
+        convention=fp.Convention(rel=2),
     )
     assert strict["StRecall@1"] == 0.0
 

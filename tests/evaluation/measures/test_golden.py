@@ -45,8 +45,7 @@ def test_values_match_recorded_pytrec_eval(case: dict) -> None:
         case["run"],
         case["qrels"],
         measures=[ours(m) for m in names],
-        convention="trec",
-        rel=case.get("level"),
+        convention=fp.Convention("trec", rel=case.get("level")),
     )
     queries = list(evaluation.queries)
     assert set(queries) == set(case["values"])
@@ -158,7 +157,9 @@ def test_values_match_the_tests_of_trec_eval(output, real_data: Path) -> None:
     names = sorted({ours(name) for name, _, _ in rows if ours(name)})
     if "rel" not in options:  # with a level, trec_eval's rbp weighs grades
         names.append("RBP(p=0.9)")
-    evaluation = fp.evaluate(system, truth, measures=names, convention="trec", **options)
+    evaluation = fp.evaluate(
+        system, truth, measures=names, convention=fp.Convention("trec", **options)
+    )
     queries = list(evaluation.queries)
     checked = 0
     for name, query, number in rows:

@@ -18,8 +18,9 @@ pytestmark = [
 NEED_ORDER = ("kNDCG", "kERR")  # a truth without ties
 DOCUMENTS = "abcdefgh"
 CONVENTIONS = [
-    {}, {"convention": "trec"}, {"convention": "letor", "ties": "docid"}, {"condensed": True},
-    {"ties": "shuffle"}, {"ties": "worst"}, {"depth": 3}, {"without_relevant": "one"},
+    fp.Convention(), fp.Convention("trec"), fp.Convention("letor", ties="docid"),
+    fp.Convention(condensed=True), fp.Convention(ties="shuffle"), fp.Convention(ties="worst"),
+    fp.Convention(depth=3), fp.Convention(without_relevant="one"),
 ]  # fmt: skip
 
 
@@ -48,8 +49,8 @@ def long_list(size: int) -> dict[str, float]:
 
 @pytest.mark.parametrize("text", texts())
 @settings(max_examples=25)
-@given(data=st.data(), options=st.sampled_from(CONVENTIONS), run=scores)
-def test_value_of_a_query_does_not_depend_on_others(text: str, data, options, run) -> None:
+@given(data=st.data(), convention=st.sampled_from(CONVENTIONS), run=scores)
+def test_value_of_a_query_does_not_depend_on_others(text: str, data, convention, run) -> None:
     measure = fp.measure(text)
     if measure.of_subtopics:
         judged, other = data.draw(subtopics), {"1": {"long0": 2, "long30": 1}, "4": {"long7": 3}}
@@ -58,12 +59,12 @@ def test_value_of_a_query_does_not_depend_on_others(text: str, data, options, ru
         other = {f"long{i}": i for i in range(20)}
     else:
         judged, other = data.draw(grades), {f"long{i}": i % 4 for i in range(30)}
-    alone = fp.evaluate({"q": run}, {"q": judged}, measures=measure, **options)
+    alone = fp.evaluate({"q": run}, {"q": judged}, measures=measure, convention=convention)
     among = fp.evaluate(
         {"p": long_list(40), "q": run, "r": {"x": 1.0}},
         {"p": other, "q": judged, "r": other},
         measures=measure,
-        **options,
+        convention=convention,
     )
     values = dict(zip(among.queries, among.per_query(str(measure)), strict=True))
     expected = dict(zip(alone.queries, alone.per_query(str(measure)), strict=True))

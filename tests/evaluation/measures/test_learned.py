@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import firstpage as fp
 from firstpage.data.preferences.utility import MeasureSource
-from firstpage.evaluation.measures.base import resolve_convention
 from firstpage.evaluation.measures.inputs import make_lists
 from firstpage.evaluation.measures.learned import LearnedDCG, LearnedNDCG
 from tests.evaluation.measures.reference import orders
@@ -231,9 +230,7 @@ def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     """It is, for any weights: increasing discounts, decreasing gains, negative ones."""
     gains, weights = np.array(numbers[:4], float), np.array(numbers, float).reshape(4, 4)
     utility = fp.dcglearn.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
-    lists = make_lists(
-        np.zeros(len(pool)), pool, resolve_convention("default"), np.zeros(len(pool)), None
-    )
+    lists = make_lists(np.zeros(len(pool)), pool, fp.Convention(), np.zeros(len(pool)), None)
     result = fp.measure("NDCG", of=utility)._ideal_dcg(lists)
     assert result == pytest.approx([ideal_value(utility.table(), pool)], abs=1e-9)
 
@@ -324,7 +321,7 @@ def test_weights_are_relative_to_the_lowest_grade() -> None:
 def test_additive_form_sums_to_the_measure() -> None:
     rng = np.random.default_rng(3)
     labels, scores = rng.integers(0, 3, 200).astype(float), rng.normal(size=200)
-    convention = resolve_convention("default")
+    convention = fp.Convention()
     lists = make_lists(scores, labels, convention, np.repeat(np.arange(10), 20), None)
     for name in ("DCG", "NDCG"):
         measure = fp.measure(f"{name}@3", of=RISING)
@@ -334,7 +331,7 @@ def test_additive_form_sums_to_the_measure() -> None:
         ranked = np.take_along_axis(gains, np.argsort(-scores.reshape(10, 20)), 1)
         assert measure.values(lists, convention) == pytest.approx(ranked[:, :3] @ form.discount)
         assert fp.measure(name, of=FREE).additive_form(lists, convention) is None
-    assert fp.measure("NDCG", of=RISING).additive_form(lists, resolve_convention("letor")) is None
+    assert fp.measure("NDCG", of=RISING).additive_form(lists, fp.Convention("letor")) is None
 
 
 def test_interpreted_kernel_gives_values_in_range(interpreted) -> None:

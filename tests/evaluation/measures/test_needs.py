@@ -15,7 +15,6 @@ from firstpage.evaluation.measures.base import (
     EVERYTHING,
     needs_of,
     rank_lists,
-    resolve_convention,
 )
 from firstpage.evaluation.measures.registry import MEASURES, measure
 
@@ -53,7 +52,7 @@ LENGTHS = np.array([1, 2, 10, 31, 33, 80, 120, 1000, 5])
 def test_values_are_those_of_complete_lists(text: str, kind: str, relevant: float) -> None:
     scores, truth = scored(kind, relevant, LENGTHS)
     for ties in ("average", "file"):
-        convention = resolve_convention("default", ties=ties)
+        convention = fp.Convention(ties=ties)
         m = measure(text)
         complete = rank_lists(scores, truth, convention)
         needed = needs_of([m], convention)
@@ -63,7 +62,7 @@ def test_values_are_those_of_complete_lists(text: str, kind: str, relevant: floa
 
 
 def test_needs_are_planned_for_all_measures_of_a_call() -> None:
-    convention = resolve_convention()
+    convention = fp.Convention()
     needs = needs_of([measure("NDCG@10"), measure("P@5"), measure("RR"), measure("AP")], convention)
     assert needs.depth == 10
     assert needs.levels == needs.first_levels == {1.0}
@@ -77,7 +76,7 @@ def test_needs_are_planned_for_all_measures_of_a_call() -> None:
 
 
 def test_measures_that_declare_nothing_get_complete_lists() -> None:
-    convention = resolve_convention()
+    convention = fp.Convention()
     declared = {type(measure(text)) for text in MEASURED}
     for cls in MEASURES:
         if cls not in declared and not cls.of_subtopics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -69,14 +70,13 @@ def test_ndcg_and_map_of_boosters(case: dict, tool: str) -> None:
     for name, expected in case[tool].items():
         if name.startswith("map@"):
             continue  # divided by the smaller of k and the number of relevant documents
-        rule = {"without_relevant": "zero"} if name.endswith("-") else {}
+        rule: Literal["zero"] | None = "zero" if name.endswith("-") else None
         evaluation = fp.evaluate(
             case["scores"],
             case["labels"],
             qid=qid,
             measures=name.rstrip("-"),
-            convention=tool,
-            **rule,
+            convention=fp.Convention(tool, without_relevant=rule),
         )
         assert evaluation.values[0].mean() == pytest.approx(expected, abs=1e-6), name
         checked += 1

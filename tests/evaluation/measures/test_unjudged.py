@@ -49,7 +49,8 @@ def test_condensed_lists_lack_the_unjudged_documents(pairs, convention) -> None:
         (run, qrels),
         (fp.Run.from_dict(run), fp.Qrels.from_dict(qrels)),
     ):
-        condensed = quiet(table, judged, condensed=True, **chosen)
+        shortened = fp.Convention(convention, condensed=True)
+        condensed = quiet(table, judged, measures=MEASURES, convention=shortened)
         np.testing.assert_allclose(condensed.values, expected.values)
         chosen["measures"] = [*CONDENSED, "NDCG@3"]
         single = quiet(table, judged, **chosen)
@@ -66,9 +67,11 @@ def test_the_parameter_is_the_setting_for_one_measure(options: dict, convention:
     """Unjudged documents are removed below the depth, as by trec_eval -M 2 -J."""
     run = {"q": {"u": 9.0, "a": 8.0, "v": 7.0, "b": 7.0, "c": 7.0}}
     qrels = {"q": {"a": 1, "b": 1, "c": 0}}
-    setting = {"convention": convention, **options}
-    measured = quiet(run, qrels, measures=["AP(condensed=true)", "NDCG(condensed=true)"], **setting)
-    expected = quiet(run, qrels, measures=["AP", "NDCG"], condensed=True, **setting)
+    setting = fp.Convention(convention, **options)
+    short = fp.Convention(setting, condensed=True)
+    texts = ["AP(condensed=true)", "NDCG(condensed=true)"]
+    measured = quiet(run, qrels, measures=texts, convention=setting)
+    expected = quiet(run, qrels, measures=["AP", "NDCG"], convention=short)
     np.testing.assert_array_equal(measured.values, expected.values)
     if "depth" in options:
         assert measured["AP(condensed=true)"] == 0.5  # a alone is judged in the first two ranks
@@ -93,7 +96,7 @@ def test_bounds_are_the_means_under_other_judgments(run, qrels) -> None:
 def test_warnings_point_to_the_caller_and_name_the_removed_documents() -> None:
     run, qrels = {"q": {"a": 2, "b": 1}}, {"q": {"a": 1}}
     with pytest.warns(fp.FirstpageWarning, match="1 unjudged documents are removed") as caught:
-        fp.evaluate(run, qrels, condensed=True)
+        fp.evaluate(run, qrels, convention=fp.Convention(condensed=True))
     assert caught[0].filename == __file__
 
 
@@ -134,9 +137,9 @@ def test_tables_of_what_was_not_computed_are_refused() -> None:
     [
         ({"by": "language"}, "give query_table too"),
         ({"weights": "traffic"}, "give query_table too"),
-        ({"condensed": True}, "about the unjudged documents of a run"),
+        ({"convention": fp.Convention(condensed=True)}, "about the unjudged documents of a run"),
         ({"bounds": True}, "about the unjudged documents of a run"),
-        ({"bounds": True, "condensed": True}, "Leave out condensed=."),
+        ({"bounds": True, "convention": fp.Convention(condensed=True)}, "Leave out condensed=."),
         ({"by": {"9": "en"}}, "no query has a segment"),
     ],
 )
@@ -150,6 +153,7 @@ def test_bounds_are_of_the_queries_of_the_mean() -> None:
     """Judged as relevant, documents bring back queries that were skipped."""
     run = {"p": {"a": 2.0, "u": 1.0}, "q": {"u": 2.0, "b": 1.0}}
     qrels = {"p": {"a": 1}, "q": {"b": 0}}
-    options = {"measures": "RR", "without_relevant": "skip", "bounds": True}
+    skip = fp.Convention(without_relevant="skip")
+    options = {"measures": "RR", "convention": skip, "bounds": True}
     for weights in (None, {"p": 1.0, "q": 5.0}):
         assert quiet(run, qrels, weights=weights, **options).bounds["RR"] == (1.0, 1.0)

@@ -237,7 +237,10 @@ def draw(**changes: object) -> dict[str, object]:
         ({"level": 95}, "level must be between 0 and 1; got 95"),
         ({"machine_weight": math.nan}, "machine_weight must be a finite number"),
         ({"baseline": "z"}, "there is no system 'z'; there are x, y"),
-        ({"without_relevant": "skip"}, "the sample would not be random; take zero or one"),
+        (
+            {"convention": fp.Convention(without_relevant="skip")},
+            "the sample would not be random; take zero or one",
+        ),
         ({"measures": "GMAP"}, "GMAP is not a mean over queries"),
         ({"machine": 3}, "estimates are those of runs with judgments; got int"),
     ],

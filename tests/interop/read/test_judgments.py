@@ -31,6 +31,13 @@ def test_quepid_ratings_are_read(tmp_path: Path, run) -> None:  # noqa: F811
     assert fp.read_qrels(tmp_path / "q.qrels").to_dict() == actual.to_dict()
 
 
+def test_apostrophes_of_quepid_stay(tmp_path: Path) -> None:
+    """Only a blank before the apostrophe says that Firstpage wrote the file."""
+    file = tmp_path / "q.csv"
+    file.write_text("query,docid,rating\n'-x,'=d,1\n '-x, '=d,2\n")
+    assert fp.interop.read_quepid(file).to_dict() == {"'-x": {"'=d": 1.0}, "-x": {"=d": 2.0}}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

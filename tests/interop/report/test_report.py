@@ -16,7 +16,7 @@ import firstpage as fp
 from firstpage.core import charts
 from firstpage.core.charts import curves
 from firstpage.core.table import LATEX, Table
-from firstpage.interop.report.html_page import page
+from firstpage.interop.report.html_page import figure, page
 from firstpage.interop.report.rankers import read_published
 from firstpage.interop.report.results import render
 
@@ -140,6 +140,12 @@ class Checker(HTMLParser):
 
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
+
+
+def test_figures_scroll_on_phones_by_keyboard() -> None:
+    html = page("Title", "", [("Figures", [figure("<svg></svg>", "a < b")])])
+    assert '<figure tabindex="0"><svg></svg><figcaption>a &lt; b</figcaption></figure>' in html
+    assert "(max-width: 42rem) { figure { overflow-x: auto; }" in html
 
 
 def test_pages_are_well_formed_and_escape_names() -> None:

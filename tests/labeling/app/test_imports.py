@@ -262,7 +262,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("control qid", {"letor": ("l", b"1 qid:\x01 # docid = A\n"), "collection": ("c", COLLECTION)}, "l:1: the id of the query contains the character '\\x01'"),
     ("control num", {"topics": ("t", b"a\x01\ttext\n"), "run": ("r", RUN), "collection": ("c", COLLECTION)}, "t:1: the id of the topic contains the character"),
     ("infinite id", {"documents": ("d.parquet", table(query=["q"], document=[math.inf], text=["x"]))}, "the id of the document is missing; name its column 'document'"),
-    ("id that is no number", {"documents": ("d.parquet", table(query=["q", "q"], document=[1.0, math.nan], text=["x", "y"]))}, "d.parquet: row 2: the id of the document is missing"),
+    ("id that is not a number", {"documents": ("d.parquet", table(query=["q", "q"], document=[1.0, math.nan], text=["x", "y"]))}, "d.parquet: row 2: the id of the document is missing"),
     ("gold_questions", {"gold_questions": ("g.jsonl", jsonl({"query": "q", "left": "a", "right": "b", "outcome": 7}))},
      "g.jsonl:1: outcome must be an integer from -1 to 1, or one of left, right, tie, equal; got 7"),
     ("much better", {"training": ("t.jsonl", jsonl({"text": "q", "left": "a", "right": "b", "outcome": 2}))},

@@ -453,7 +453,7 @@ API = "/api/v1/projects/books"
 
 @pytest.mark.slow
 def test_practice_is_correct_in_the_direction_of_its_answer(site: Site) -> None:
-    """By whatever amount; skipping a question is no answer, also where the answer is 0."""
+    """By whatever amount; skipping a question is not an answer, also where the answer is 0."""
     site.project(tool="lists", queries=1)
     rows = [{"text": "q", "left": "A", "right": "B", "outcome": n} for n in (2, -1, 0, 0)]
     files = {"training": ("t.jsonl", jsonl(*rows))}

@@ -26,7 +26,7 @@ from firstpage.labeling.app.store.tables import audit, events, tasks
 from firstpage.labeling.app.store.tables import machine_replies as replies_table
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.limits import Budget
-from firstpage.labeling.session.events import Verdict
+from firstpage.labeling.session.events import LeadVerdict
 from tests.labeling.endpoint import Stub, first_by_name, question_of, served
 from tests.patience import PATIENCE
 
@@ -161,7 +161,7 @@ def test_a_hidden_repeat_is_asked_again(site, stub: Stub) -> None:
 def test_verdicts_are_the_first_examples(site) -> None:
     project = site.project(assessors=("ada",), queries=2, documents=3)
     site.client("ada").judge(site.task("books", "ada", 0))
-    lead, verdict = site.person("lena"), Verdict("d2", "d0", 1)
+    lead, verdict = site.person("lena"), LeadVerdict("d2", "d0", 1)
     with site.store.write() as tx:
         decide(tx, project, "q0", "pairs", verdict, "d2 answers it", "k", lead)
     with site.store.read() as tx:

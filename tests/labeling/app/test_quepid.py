@@ -70,9 +70,9 @@ def test_ratings_in_and_out(db_site: Site, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ratings", "options", "words"),
     [
-        ({"query 0": {"d0": 5.0}}, {}, "the rating 5 of 'd0' for 'query 0' is no grade"),
-        ({"query 0": {"d0": 0.5}}, {}, "is no grade"),
-        ({"query 0": {"d0": -1.0}}, {}, "is no grade"),
+        ({"query 0": {"d0": 5.0}}, {}, "the rating 5 of 'd0' for 'query 0' is not a grade"),
+        ({"query 0": {"d0": 0.5}}, {}, "is not a grade"),
+        ({"query 0": {"d0": -1.0}}, {}, "is not a grade"),
         ({"nothing": {"d0": 1.0}}, {}, "no query of the file"),
         ({"query 0": {"d0": 2.0}}, {"grades": [{"name": "no"}, {"name": "yes"}]}, "0 = no, 1 = yes"),
         ({"query 0": {"d0": 2.0}, "q0": {"d0": 1.0}}, {}, "the ratings 2 and 1 of 'd0' for the query 'q0'"),

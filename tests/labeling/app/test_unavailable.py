@@ -18,7 +18,7 @@ from sqlalchemy import event, text
 from firstpage.labeling.app import server as serve
 from firstpage.labeling.app.server import FailureReport
 from firstpage.labeling.app.store import connect
-from firstpage.labeling.app.store.failures import FULL, Busy, StoreUnavailable
+from firstpage.labeling.app.store.failures import DAMAGED, FULL, Busy, StoreUnavailable
 from tests.labeling.app.load import Server, Tally, Worker, prepare, verify_store
 from tests.labeling.app.site import Client, Site, body, jsonl
 
@@ -243,6 +243,10 @@ def test_the_operator_reads_of_a_failure_once(
         report(failure)
     expected = "/srv/firstpage.db: the disk of the server is full (no space); free some space"
     assert capsys.readouterr().err.count(expected) == 1
+    for failure in (FULL.error("another detail"), DAMAGED.error("page 3"), DAMAGED.error("page 4")):
+        report(failure)
+    printed = capsys.readouterr().err
+    assert printed.count("the database is damaged (page 3)") == printed.count("\n") == 1
     monkeypatch.setattr(serve, "REPORT_INTERVAL", 0.0)
     report(FULL.error("no space"))
     assert expected in capsys.readouterr().err

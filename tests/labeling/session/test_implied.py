@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from firstpage.core.errors import DataError
 from firstpage.labeling.session.events import (
     Judgment,
+    LeadVerdict,
     Setting,
-    Verdict,
     Withdrawal,
     adjudication_from_dict,
     effective_verdicts,
@@ -101,11 +101,11 @@ def test_a_setting_of_an_older_log_has_no_probes() -> None:
 
 
 def test_verdicts_are_replayed_and_withdrawn() -> None:
-    first, second = Verdict("a", "b", 1), Verdict("b", "a", 1)
-    other = Verdict("c", None, 0, ("c",))
+    first, second = LeadVerdict("a", "b", 1), LeadVerdict("b", "a", 1)
+    other = LeadVerdict("c", None, 0, ("c",))
     log = [first, other, second, Withdrawal(2), second, Withdrawal(0)]
     read = [(adjudication_from_dict(to_dict(event)), n) for n, event in enumerate(log)]
     assert replay_verdicts(read) == [(other, 1), (second, 4)]
-    with pytest.raises(DataError, match="event 2 is no active verdict"):
+    with pytest.raises(DataError, match="event 2 is not an active verdict"):
         replay_verdicts([*read, (Withdrawal(2), 6)])
     assert effective_verdicts([first, other, second]) == [second, other], "the last on a pair"

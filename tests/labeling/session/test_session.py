@@ -26,7 +26,8 @@ from firstpage.labeling.session.events import (
     setting_from_dict,
     to_dict,
 )
-from firstpage.labeling.session.session import MIN_REPEAT_DISTANCE, Gold, Session, ShownQuestion
+from firstpage.labeling.session.extra_questions import MIN_REPEAT_DISTANCE, Gold
+from firstpage.labeling.session.session import Session, ShownQuestion
 
 NAMES = [f"d{i}" for i in range(20)]
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "tournament", "insertion", "quick-sort", "pairs"]

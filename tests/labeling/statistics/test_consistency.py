@@ -100,7 +100,7 @@ def test_circular_triads_by_hand():
     circle = [answer("a", "b", 1), answer("b", "c", 1), answer("a", "c", -1)]
     assert triads(circle) == Triads(1, 1)
     assert triads([*circle, answer("a", "c", 1)]) == Triads(0, 1)  # a later answer
-    assert triads([*circle[:2], answer("a", "c", 0)]) == Triads(0, 0)  # a tie is no comparison
+    assert triads([*circle[:2], answer("a", "c", 0)]) == Triads(0, 0)  # a tie is not a comparison
     assert triads([*circle[:2], answer("a", "c", -1, assessor="v")]) == Triads(0, 0)
     assert triads([*circle[:2], answer("a", "c", -1, query="r")]) == Triads(0, 0)
 

@@ -10,14 +10,14 @@ import pytest
 import firstpage as fp
 from firstpage.data.ids import Ids
 from firstpage.data.truth import Truth
-from firstpage.evaluation.measures.base import rank_lists, resolve_convention
+from firstpage.evaluation.measures.base import Convention, rank_lists
 from firstpage.evaluation.measures.registry import measure as parse_measure
 from firstpage.learning.losses.measure_forms import SUPPORTED, measure_form
 from firstpage.learning.losses.plrank import ExpectedMeasure
 
 LABELS = np.array([2.0, 0.0, 1.0, 3.0, 0.0, 1.0])
 SCORES = np.array([0.4, -0.3, 0.9, -0.8, 0.1, 0.0])
-DEFAULT = resolve_convention("default")
+DEFAULT = Convention()
 MEASURES = [
     "NDCG@3", "NDCG", "NDCG(gain=linear, discount=letor)@4", "DCG@2", "P@3", "Recall@2",
     "RBP(p=0.6)@4", "RBP", "ERR", "ERR(max=5)@3", "RR", "RR(rel=2)@2", "Success@2", "AP", "AP@3",

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.base import rank_lists, resolve_convention
+from firstpage.evaluation.measures.base import Convention, rank_lists
 from firstpage.learning.solvers import coordinate
 from firstpage.learning.solvers.coordinate import MeasuredLines
 from tests.learning.losses.test_plrank import MEASURES, learned_measures, sample
 
-DEFAULT = resolve_convention("default")
+DEFAULT = Convention()
 
 
 def mean_measure(measure, scores, truth, weights) -> float:

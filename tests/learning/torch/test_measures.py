@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -14,14 +13,13 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.base import resolve_convention
 from tests.patience import PATIENCE
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[3]
-CONDENSED = replace(resolve_convention("default"), condensed=True)
-SHUFFLED = replace(resolve_convention("default"), name="shuffled", ties="shuffle")
+CONDENSED = fp.Convention(condensed=True)
+SHUFFLED = fp.Convention(ties="shuffle")
 
 
 def batch(seed: int) -> tuple[Any, Any, Any]:

@@ -104,7 +104,7 @@ def test_list_has_missing_data(tmp_path: Path) -> None:
     assert rows["zhou2013/figure14"].startswith("needs MSLR-WEB10K (or mslr-web10k-5k) in ")
     sample = tmp_path / "mslr-web10k-5k"
     sample.mkdir()
-    assert missing_data(["web10k"], tmp_path)  # an empty folder is no data set
+    assert missing_data(["web10k"], tmp_path)  # an empty folder is not a data set
     (sample / "train.txt").write_text("")
     assert not missing_data(["web10k", "web30k"], tmp_path)
     statuses = {record["name"]: record["status"] for record in dataset_records(tmp_path)}

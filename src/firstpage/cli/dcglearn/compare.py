@@ -92,12 +92,10 @@ def _compare(measures: Any, systems: dict[str, Any], truth: Any, settings: dict[
         coherence_of_rankings,
         verdicts_of_rankings,
     )
-    from firstpage.evaluation.measures import resolve_convention
 
-    overrides = {name: settings[name] for name in ("ties", "queries", "seed")}
     depth = max(measure.depth for measure in measures)
     ranked = SystemRankings.from_systems(
-        systems, truth, resolve_convention(settings["convention"], **overrides), depth=depth
+        systems, truth, options.read_convention(settings), depth=depth
     )
     first, second = (ranked.bind(measure) for measure in measures)
     with shared.progress_bar("certificates") as progress:

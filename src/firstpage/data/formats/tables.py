@@ -209,17 +209,7 @@ def from_frame(
             f"the label, {q!r} the query and {d!r} the document; drop the column if it is not a "
             "feature."
         )
-    arrays, categories = [], {}
-    for number, name in enumerate(features):
-        encoded = _category_codes(frame, name, source, name in categorical)
-        if encoded is None:
-            numbers = _numbers(frame, name, source)
-            if are_distinct_integers(numbers):
-                _warn_of_distinct(name, len(numbers), source)
-            arrays.append(_cast(numbers, dtype, f"{source}: column {name!r}"))
-        else:
-            categories[number] = encoded[0]
-            arrays.append(encoded[1].astype(dtype))
+    arrays, categories = _encoded(frame, features, categorical, dtype, source)
     rows = len(frame)
     if not rows:
         raise DataError(f"{source}: contains no documents.")
@@ -237,6 +227,25 @@ def from_frame(
     if position is None:
         return data
     return data.with_positions(data.to_row_order(_numbers(frame, position, source)))
+
+
+def _encoded(
+    frame: Any, features: Sequence[str], categorical: Sequence[str], dtype: str, source: str
+) -> tuple[list[Any], dict[int, tuple[str, ...]]]:
+    """Return the columns of features as numbers, and the categories of those that have some."""
+    arrays: list[Any] = []
+    categories: dict[int, tuple[str, ...]] = {}
+    for number, name in enumerate(features):
+        encoded = _category_codes(frame, name, source, name in categorical)
+        if encoded is None:
+            numbers = _numbers(frame, name, source)
+            if are_distinct_integers(numbers):
+                _warn_of_distinct(name, len(numbers), source)
+            arrays.append(_cast(numbers, dtype, f"{source}: column {name!r}"))
+        else:
+            categories[number] = encoded[0]
+            arrays.append(encoded[1].astype(dtype))
+    return arrays, categories
 
 
 def _without_identifiers(

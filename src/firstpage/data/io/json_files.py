@@ -34,16 +34,9 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class JsonFormat:
-    """A JSON file format.
+    """A JSON file format: its identifier in files and the newest version that can be read.
 
-    Attributes
-    ----------
-    format : str
-        The identifier in the file.
-    version : int
-        The newest version that can be read.
-    description : str
-        What error messages call such a file.
+    `description` is what error messages call such a file.
     """
 
     format: str

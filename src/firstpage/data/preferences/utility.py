@@ -421,14 +421,7 @@ ITEM = re.compile(
 class MeasureSource:
     """A reference to a measure file, such as `measure.json, segment=news`.
 
-    Attributes
-    ----------
-    file : str
-        The path; empty if a Utility is used directly.
-    form : {"gains", "weights"} or None
-        The form to use; None for that of the file.
-    segment : str or None
-        A segment of the utility; None for all queries.
+    `file` is empty if a Utility is used directly, `form` None for that of the file.
     """
 
     file: str = ""

@@ -11,7 +11,8 @@ import numpy as np
 
 from firstpage.core import Advice, DataError, Floats, MeasureError, warn
 from firstpage.data import Column, Dataset, Qrels, Run, match_queries
-from firstpage.evaluation.measures.evaluate_systems import evaluate
+from firstpage.evaluation.measures.convention import Convention
+from firstpage.evaluation.measures.evaluate_systems import EvaluationRequest
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse
 
@@ -70,7 +71,7 @@ def supervised_weights(
     systems: Sequence[Any],
     truth: Any,
     measure: MeasureLike = "NDCG@10",
-    **options: Any,
+    convention: str | Convention = "default",
 ) -> MeasuredWeights:
     """Return weights proportional to each system's mean of a measure on validation data.
 
@@ -83,8 +84,8 @@ def supervised_weights(
         those queries count that at least one run has; a run without one of them gets 0 for it.
     measure : str or Measure, default "NDCG@10"
         A measure that is better when higher.  A mean below 0 counts as 0.
-    **options
-        Keyword arguments of `evaluate` (convention, ties, rel, ..).
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted.
 
     Returns
     -------
@@ -123,10 +124,10 @@ def supervised_weights(
             s.select_queries(np.flatnonzero(match_queries(s.queries, truth.queries) >= 0))
             for s in systems
         ]
+    request = EvaluationRequest({str(value): value}, Convention(convention))
     means = np.array(
         [  # a run without any of these queries has 0
-            evaluate(s, truth, measures=[value], **options)[str(value)] if len(s) else 0.0
-            for s in systems
+            request.evaluate(s, truth)[str(value)] if len(s) else 0.0 for s in systems
         ]
     )
     return MeasuredWeights(

@@ -11,18 +11,11 @@ import numpy as np
 from firstpage.core import DataError, MeasureError, warn
 from firstpage.evaluation.comparison.comparison import Comparison
 from firstpage.evaluation.comparison.segments import compare_segments
-from firstpage.evaluation.measures.base import (
-    Convention,
-    Queries,
-    Ties,
-    resolve_convention,
-    warn_of_differences,
-)
-from firstpage.evaluation.measures.convention import WithoutRelevant
-from firstpage.evaluation.measures.evaluate_systems import DEFAULT_MEASURES, evaluate
+from firstpage.evaluation.measures.base import Convention, warn_of_differences
+from firstpage.evaluation.measures.evaluate_systems import DEFAULT_MEASURES, EvaluationRequest
 from firstpage.evaluation.measures.evaluation import Evaluation
 from firstpage.evaluation.measures.query_segments import named_segments, weights_by_query
-from firstpage.evaluation.measures.registry import MeasureLike, as_list, measures_by_text
+from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.significance import Correction, Test, adjust_p_values, p_value
 from firstpage.evaluation.measures.sources import named_systems, read_truth
 
@@ -40,17 +33,10 @@ def compare(
     correction: Correction = "holm",
     rounds: int = 100_000,
     k: int | None = None,
-    ties: Ties | None = None,
-    rel: float | None = None,
-    queries: Queries | None = None,
-    without_relevant: WithoutRelevant | None = None,
-    depth: int | None = None,
-    seed: int = 0,
     ci: bool = True,
     weights: Mapping[str, float] | str | None = None,
     by: Mapping[str, Any] | str | None = None,
     query_table: Any = None,
-    condensed: bool | None = None,
     bounds: bool = False,
 ) -> Comparison:
     """Measure several systems on the same judgments and test their differences.
@@ -70,12 +56,13 @@ def compare(
     qid : array-like, optional
         Query id of each document; required where scores and labels are plain arrays.
     docid : array-like, optional
-        Document id of each document; needed for ``ties="docid"``.
+        Document id of each document; needed for ties by document id, as in trec_eval.
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10".  Default is NDCG@10, AP, P@10 and RR.
     convention : str or Convention, default "default"
         How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
-        "xgboost"; see docs/conventions.md.
+        "xgboost", or one with other settings, such as ``fp.Convention("trec", ties="file")``; see
+        docs/conventions.md.  Its seed is also that of tests and intervals.
     baseline : str, optional
         Name of the system that all others are compared with; None compares every pair.
     test : {"randomization", "t", "wilcoxon"}, default "randomization"
@@ -89,18 +76,6 @@ def compare(
         Number of random permutations per randomization test.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
-    ties : {"average", "file", "docid", "shuffle", "worst"}, optional
-        Setting of the convention to replace: order of documents with equal scores.
-    rel : float, optional
-        Setting of the convention to replace: smallest relevant label.
-    queries : {"judged", "run"}, optional
-        Setting of the convention to replace: queries that enter the means.
-    without_relevant : {"zero", "skip", "one"}, optional
-        Setting of the convention to replace: value of queries without relevant documents.
-    depth : int, optional
-        Setting of the convention to replace: number of documents per query that are read.
-    seed : int, default 0
-        Seed of random tie orders, tests and intervals.
     ci : bool, default True
         Whether to compute 95 % bootstrap confidence intervals of the means.
     weights : dict of str to float or str, optional
@@ -112,8 +87,6 @@ def compare(
         systems are compared within each segment too.
     query_table : QueryTable, data frame or path, optional
         Table with a row per query, for `weights` and `by`.
-    condensed : bool, optional
-        Setting of the convention to replace: whether unjudged documents are removed from the runs.
     bounds : bool, default False
         Whether to compute the means also without unjudged documents, and with those of the first
         ranks as relevant ones, as in `evaluate`.
@@ -159,41 +132,20 @@ def compare(
     if weights is not None:
         p_value(np.zeros(2), test, 1, 0, np.ones(2))  # rejects a test without weights
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
-    requested = as_list(measures)
-    truth = read_truth(truth, measures_by_text(requested).values())
-    resolved = resolve_convention(
-        convention,
-        ties=ties,
-        rel=rel,
-        queries=queries,
-        without_relevant=without_relevant,
-        depth=depth,
-        seed=seed,
-        condensed=condensed,
+    by_query = None if weights is None else weights_by_query(weights, query_table)
+    request = EvaluationRequest(
+        measures_by_text(measures), Convention(convention), k, ci, bounds, by_query
     )
-    by_query = weights_by_query(weights, query_table)
     segments = None if by is None else named_segments(by, query_table)
+    truth = read_truth(truth, request.measures.values())
     evaluations = tuple(
-        evaluate(
-            system,
-            truth,
-            qid=qid,
-            docid=docid,
-            measures=requested,
-            convention=resolved,
-            k=k,
-            ci=ci,
-            name=name,
-            weights=by_query,
-            bounds=bounds,
-        )
-        for name, system in named.items()
+        request.evaluate(system, truth, qid, docid, name) for name, system in named.items()
     )
     if rounds < 1:
         raise MeasureError(f"rounds must be at least 1; got {rounds}.")
     warn_of_differences(evaluations[0].measures)
     comparison = Comparison(
-        _on_common_queries(evaluations), baseline, test, correction, rounds, resolved.seed
+        _on_common_queries(evaluations), baseline, test, correction, rounds, request.convention.seed
     )
     if segments is None:
         return comparison

@@ -437,7 +437,7 @@ class Comparison(Tabular):
             "systems": {e.name: e.means for e in self.evaluations},
             **({"bounds": bounds} if bounds else {}),
             "queries": len(self.queries),
-            "convention": self.evaluations[0].convention.name,
+            "convention": str(self.evaluations[0].convention),
             "test": self.test,
             "correction": self.correction,
             "baseline": self.baseline,

@@ -131,7 +131,7 @@ def compare_with_dcg(learner: DCGLearn, form: Form = "gains") -> DCGComparison:
 
     interval = with_zero(
         bootstrap(mean, queries, COMPARISON_ROUNDS, learner.seed), numerator
-    )  # with few queries, equal signs are no evidence
+    )  # with few queries, equal signs are not evidence
     return DCGComparison(learned, means[best], best, interval, int(counted.sum()))
 
 

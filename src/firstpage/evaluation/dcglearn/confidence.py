@@ -121,12 +121,7 @@ def position_test(
 class JudgmentNoise:
     """Errors of judgments: logistic noise in the perceived difference, and lapses.
 
-    Attributes
-    ----------
-    scale : float
-        Scale of the logistic noise, in units of the measure.
-    lapse_rate : float
-        Probability of an answer at random.
+    `scale` is in units of the measure; a lapse is an answer at random.
     """
 
     scale: float = 0.0

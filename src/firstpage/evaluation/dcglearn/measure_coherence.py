@@ -17,7 +17,7 @@ from firstpage.core import DataError, Floats, Ints
 from firstpage.data.preferences import Utility
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE
 from firstpage.evaluation.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
-from firstpage.evaluation.measures.base import Convention, resolve_convention
+from firstpage.evaluation.measures.base import Convention
 
 BINS, MAX_DISAGREEMENTS = 10, 5
 
@@ -26,14 +26,7 @@ BINS, MAX_DISAGREEMENTS = 10, 5
 class AgreementBin:
     """Pairs whose absolute difference by the first measure lies between two bounds.
 
-    Attributes
-    ----------
-    low, high : float
-        Bounds of the absolute difference.
-    pairs : int
-        Number of pairs.
-    agree, oppose, one_ties : int
-        Pairs on which the measures agree, contradict each other, or one alone sees a tie.
+    `one_ties` counts the pairs on which one measure alone sees a tie.
     """
 
     low: float
@@ -325,7 +318,7 @@ def coherence(
     specs = parse_dcg(first), parse_dcg(second)
     depth = max(spec.depth for spec in specs)
     rankings = SystemRankings.from_systems(
-        systems, truth, resolve_convention(convention), qid, docid, depth
+        systems, truth, Convention(convention), qid, docid, depth
     )
     first_dcg, second_dcg = (rankings.bind(spec) for spec in specs)
     return coherence_of_rankings(rankings, first_dcg, second_dcg, bins, max_disagreements)

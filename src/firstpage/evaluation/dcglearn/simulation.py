@@ -24,15 +24,7 @@ DIFFERENCE_TOLERANCE = 1e-9  # below it two rankings have the same true value
 
 @dataclass(frozen=True, eq=False)
 class PreferenceSimulator:
-    """Preferences of a known measure between orders of one list of grades.
-
-    Attributes
-    ----------
-    truth : Utility
-        The true measure.
-    grades : tuple of int
-        The grades that are ordered.
-    """
+    """Preferences of a known measure between orders of one list of grades."""
 
     truth: Utility
     grades: tuple[int, ...] = LIST

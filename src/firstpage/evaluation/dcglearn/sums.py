@@ -89,14 +89,8 @@ class PairSums(Protocol):
 class InMemoryPairSums:
     """Sums over pairs in memory, with a point `z` (their differences) and a direction `step`.
 
-    Blocks are added in order.
-
-    Attributes
-    ----------
-    costs : ndarray
-        Cost of a tie, of a preference and of a strong one.
-    margins : ndarray
-        Margin of each of these kinds.
+    Blocks are added in order.  `costs` and `margins` are those of a tie, of a preference and of a
+    strong one.
     """
 
     def __init__(self, pairs: Pairs, margins: Floats, threads: int | None = None) -> None:

@@ -75,14 +75,7 @@ class BoundDCG:
 class DCGSpec:
     """A parsed DCG or NDCG, before it is bound to the grades of the data.
 
-    Attributes
-    ----------
-    text : str
-        Name of the measure as the user wrote it.
-    measure : DCG or NDCG
-        The parsed measure.
-    utility : Utility or None
-        Gains and discounts of a measure file; None for a standard measure.
+    `text` is its name as the user wrote it, `utility` that of a measure file.
     """
 
     text: str
@@ -211,20 +204,9 @@ def _check_steps(steps: Floats, subject: str, decreasing: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SystemRankings:
-    """Rankings of several systems on the same queries.
+    """Rankings of several systems on the queries that all of them have.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the systems.
-    queries : Ids
-        Queries that all systems share.
-    lists : tuple of Lists
-        Ranked lists per system.
-    rows : tuple of ndarray
-        Per system, the row of each query in its lists.
-    convention : Convention
-        Convention of the measures.
+    `rows` has, per system, the row of each query in its lists.
     """
 
     names: tuple[str, ...]

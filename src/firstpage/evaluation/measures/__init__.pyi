@@ -3,7 +3,6 @@ from firstpage.evaluation.measures.base import Convention as Convention
 from firstpage.evaluation.measures.base import Measure as Measure
 from firstpage.evaluation.measures.base import kernel_cutoff as kernel_cutoff
 from firstpage.evaluation.measures.base import rank_lists as rank_lists
-from firstpage.evaluation.measures.base import resolve_convention as resolve_convention
 from firstpage.evaluation.measures.binary import AP as AP
 from firstpage.evaluation.measures.binary import RBP as RBP
 from firstpage.evaluation.measures.binary import RR as RR

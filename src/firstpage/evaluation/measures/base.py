@@ -20,13 +20,7 @@ from firstpage.core import (
     qualified_name,
     warn,
 )
-from firstpage.evaluation.measures.convention import (
-    CONVENTIONS,
-    Convention,
-    Queries,
-    Ties,
-    resolve_convention,
-)
+from firstpage.evaluation.measures.convention import Convention, value_text
 from firstpage.evaluation.measures.lists import (
     ALL,
     EVERYTHING,
@@ -39,10 +33,9 @@ from firstpage.evaluation.measures.lists import (
 )
 
 __all__ = [
-    "ALL", "CONVENTIONS", "EVERYTHING", "AdditiveForm", "Convention", "Measure",
-    "Needs", "Queries", "RankedLists", "Ties", "failed_measure", "fill_empty", "first_ranks",
-    "kernel_cutoff", "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks",
-    "resolve_convention", "text_parameters",
+    "ALL", "EVERYTHING", "AdditiveForm", "Convention", "Measure", "Needs", "RankedLists",
+    "failed_measure", "fill_empty", "first_ranks", "kernel_cutoff", "measured_values", "needs_of",
+    "rank_lists", "ratio", "relevant_ranks", "text_parameters",
 ]  # fmt: skip
 
 
@@ -142,7 +135,7 @@ class Measure:
 
     def __str__(self) -> str:
         parameters = [
-            f"{f.name}={_text(getattr(self, f.name))}"
+            f"{f.name}={value_text(getattr(self, f.name))}"
             for f in text_parameters(type(self))
             if getattr(self, f.name) != f.default
         ]
@@ -308,16 +301,6 @@ def fill_empty(values: Floats, lists: RankedLists, convention: Convention) -> Fl
     if convention.without_relevant == "one":
         values[lists.without_relevant(convention.rel)] = 1.0
     return values
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_text(v) for v in value) + "]"
-    return str(value)
 
 
 def warn_of_differences(measures: Iterable[Measure]) -> None:

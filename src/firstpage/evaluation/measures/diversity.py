@@ -499,8 +499,10 @@ class APIA(Diversity):
 
 def check_judgments(measures: Iterable[Measure], judgments: object) -> None:
     """Raise an error if a measure does not go with diversity judgments."""
+    if not isinstance(judgments, DiversityQrels):
+        return
     plain = [str(m) for m in measures if not m.of_subtopics]
-    if plain and isinstance(judgments, DiversityQrels):
+    if plain:
         raise MeasureError(
             f"{plain[0]} needs plain judgments, and {judgments.source or 'these'} are judgments of "
             "subtopics. Measure alpha-nDCG@10, ERR-IA@10 or StRecall@10, or take the greatest "

@@ -12,16 +12,7 @@ import numpy as np
 from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureError
 from firstpage.data import Column, Ids, Qrels, Run
 from firstpage.data.shards import Shards
-from firstpage.evaluation.measures.base import (
-    Convention,
-    Measure,
-    Queries,
-    Ties,
-    measured_values,
-    needs_of,
-    resolve_convention,
-)
-from firstpage.evaluation.measures.convention import WithoutRelevant
+from firstpage.evaluation.measures.base import Convention, Measure, measured_values, needs_of
 from firstpage.evaluation.measures.diversity import check_judgments
 from firstpage.evaluation.measures.evaluation import Evaluation, query_weights
 from firstpage.evaluation.measures.inputs import ALL_JUDGED, DEFAULT_DEPTH, make_lists
@@ -43,19 +34,12 @@ def evaluate(
     measures: MeasureLike | Iterable[MeasureLike] = DEFAULT_MEASURES,
     convention: str | Convention = "default",
     k: int | None = None,
-    ties: Ties | None = None,
-    rel: float | None = None,
-    queries: Queries | None = None,
-    without_relevant: WithoutRelevant | None = None,
-    depth: int | None = None,
-    seed: int | None = None,
     ci: bool = False,
     name: str = "",
     engine: Any = None,
     weights: Mapping[str, float] | str | None = None,
     by: Mapping[str, Any] | str | None = None,
     query_table: Any = None,
-    condensed: bool | None = None,
     bounds: bool = False,
 ) -> Evaluation:
     """Measure how well a ranking agrees with relevance judgments.
@@ -79,27 +63,16 @@ def evaluate(
     qid : array-like, optional
         Query id of each document; required where `system` and `truth` are plain arrays.
     docid : array-like, optional
-        Document id of each document; needed for ``ties="docid"``.
+        Document id of each document; needed for ties by document id, as in trec_eval.
     measures : str, Measure, Utility or iterable of these
         Measures, such as "NDCG@10", "kERR", "AP(rel=2)" or "NDCG(measure.json)@10".  Default is
         NDCG@10, AP, P@10 and RR.
     convention : str or Convention, default "default"
         How rankings and judgments are interpreted: "default", "trec", "letor", "lightgbm" or
-        "xgboost"; see docs/conventions.md.
+        "xgboost", or one with other settings, such as ``fp.Convention("trec", ties="file")``; see
+        docs/conventions.md.
     k : int, optional
         Depth of a top-k truth into which graded labels are converted first.
-    ties : {"average", "file", "docid", "shuffle", "worst"}, optional
-        Setting of the convention to replace: order of documents with equal scores.
-    rel : float, optional
-        Setting of the convention to replace: smallest relevant label.
-    queries : {"judged", "run"}, optional
-        Setting of the convention to replace: queries that enter the means.
-    without_relevant : {"zero", "skip", "one"}, optional
-        Setting of the convention to replace: value of queries without relevant documents.
-    depth : int, optional
-        Setting of the convention to replace: number of documents per query that are read.
-    seed : int, optional
-        Setting of the convention to replace: seed of random tie orders and resampling.
     ci : bool, default False
         Whether to compute 95 % bootstrap confidence intervals of the means.
     name : str, optional
@@ -114,8 +87,6 @@ def evaluate(
         `traffic(10, 100)` with cut points, or `traffic(head)` for head, torso and tail.
     query_table : QueryTable, data frame or path, optional
         Table with a row per query, for `weights` and `by`.
-    condensed : bool, optional
-        Setting of the convention to replace: whether unjudged documents are removed from a run.
     bounds : bool, default False
         Whether to compute the means also without unjudged documents, and with those of the first
         ranks as relevant ones.  They are bounds for measures that only gain from relevant
@@ -145,58 +116,63 @@ def evaluate(
     >>> fp.evaluate(run, {"q1": {"a": 0, "b": 1}}, measures="RR")["RR"]
     0.5
     """
-    resolved = resolve_convention(
-        convention,
-        ties=ties,
-        rel=rel,
-        queries=queries,
-        without_relevant=without_relevant,
-        depth=depth,
-        seed=seed,
-        condensed=condensed,
-    )
-    requested = measures_by_text(measures if measures is not None else [])
-    if not requested:
-        raise MeasureError("name at least one measure, such as NDCG@10.")
-    if bounds and resolved.condensed:
-        raise MeasureError(
-            "bounds show condensed lists beside complete ones.",
-            Advice("Leave out {}.", "condensed"),
-        )
     segments = None if by is None else named_segments(by, query_table)
-    by_query = weights_by_query(weights, query_table)
-    inputs = resolve_inputs(system, truth, qid, docid, requested.values())
-    check_judgments(requested.values(), inputs[1])
-    request = _Request(requested, resolved, k, name, engine)
-    ids, values = request.values(*inputs)
-    weight = None if by_query is None else query_weights(by_query, ids)
-    evaluation = Evaluation(
-        tuple(requested), tuple(requested.values()), ids, values, resolved, {}, name, weight, k=k
+    by_query = None if weights is None else weights_by_query(weights, query_table)
+    request = EvaluationRequest(
+        measures_by_text(measures), Convention(convention), k, ci, bounds, by_query, engine
     )
-    if ci:
-        evaluation = evaluation._with_intervals()
-    if bounds:
-        evaluation = replace(evaluation, bounds=request.bounds(evaluation, *inputs))
+    evaluation = request.evaluate(system, truth, qid, docid, name)
     return evaluation if segments is None else evaluation._with_segments(*segments)
 
 
 @dataclass(frozen=True)
-class _Request:
-    """What is to be computed, whatever the ranking."""
+class EvaluationRequest:
+    """What is to be measured, whatever the ranking: parsed once for all systems."""
 
-    measures: dict[str, Measure]
+    measures: dict[str, Measure]  # by their texts
     convention: Convention
-    k: int | None
-    name: str
-    engine: Any
+    k: int | None = None
+    ci: bool = False
+    bounds: bool = False
+    weights: Mapping[str, float] | None = None
+    engine: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            raise MeasureError("name at least one measure, such as NDCG@10.")
+        if self.bounds and self.convention.condensed:
+            raise MeasureError(
+                "bounds show condensed lists beside complete ones.",
+                Advice("Leave out {}.", "condensed"),
+            )
 
     @property
     def depth(self) -> int:
         """The deepest cut-off, or 10."""
-        cutoffs = (getattr(m, "cutoff", None) or 0 for m in self.measures.values())
-        return max(cutoffs, default=0) or DEFAULT_DEPTH
+        cutoffs = [getattr(m, "cutoff", None) or 0 for m in self.measures.values()]
+        return max(cutoffs) or DEFAULT_DEPTH
 
-    def values(self, system: Any, truth: Any, qid: Any, docid: Any) -> tuple[Ids, Floats]:
+    def evaluate(
+        self, system: Any, truth: Any, qid: Any = None, docid: Any = None, name: str = ""
+    ) -> Evaluation:
+        """Return the measures of one system."""
+        inputs = resolve_inputs(system, truth, qid, docid, self.measures.values())
+        check_judgments(self.measures.values(), inputs[1])
+        ids, values = self._values(*inputs, name)
+        weights = None if self.weights is None else query_weights(self.weights, ids)
+        texts, measures = tuple(self.measures), tuple(self.measures.values())
+        evaluation = Evaluation(
+            texts, measures, ids, values, self.convention, {}, name, weights, k=self.k
+        )
+        if self.ci:
+            evaluation = evaluation._with_intervals()
+        if self.bounds:
+            evaluation = replace(evaluation, bounds=self._bounds(evaluation, *inputs))
+        return evaluation
+
+    def _values(
+        self, system: Any, truth: Any, qid: Any, docid: Any, name: str
+    ) -> tuple[Ids, Floats]:
         """Return the ids of the queries, and a row of values per measure."""
         measures, convention = tuple(self.measures.values()), self.convention
         if isinstance(truth, Shards):
@@ -209,33 +185,28 @@ class _Request:
             return ids, values
         if self.engine is not None:
             raise DataError("engine requires Shards (fp.read_shards); the truth is in memory.")
-        lists = make_lists(
-            system,
-            truth,
-            convention,
-            qid,
-            docid,
-            self.k,
-            self.name,
-            self.depth,
-            needs_of(measures, convention),
-        )
+        needs = needs_of(measures, convention)
+        lists = make_lists(system, truth, convention, qid, docid, self.k, name, self.depth, needs)
         if not len(lists):
             raise DataError("there is no query to measure.")
         return lists.queries, np.array([measured_values(m, lists, convention) for m in measures])
 
-    def bounds(
+    def _bounds(
         self, evaluation: Evaluation, system: Any, truth: Any, qid: Any, docid: Any
     ) -> dict[str, Bounds]:
         """Return the means without unjudged documents, and with these as relevant ones."""
         if not isinstance(system, (Column, Mapping)) or not isinstance(truth, (Column, Mapping)):
             raise DataError(ALL_JUDGED)
         run, qrels = as_column(system, Run), as_column(truth, Qrels)
-        shorter = replace(self, convention=replace(self.convention, condensed=True))
+        condensed = Convention(self.convention, condensed=True)
+        shorter = replace(self, convention=condensed, bounds=False)
         complete = with_relevant(run, qrels, self.depth)
         with warnings.catch_warnings():  # the evaluation itself has warned
             warnings.simplefilter("ignore", FirstpageWarning)
-            rows = (shorter.values(run, qrels, None, None), self.values(run, complete, None, None))
+            rows = (
+                shorter._values(run, qrels, None, None, evaluation.name),
+                self._values(run, complete, None, None, evaluation.name),
+            )
         means = []
         for queries, values in rows:  # judged as relevant, more queries may have relevant documents
             column = {query: number for number, query in enumerate(queries)}

@@ -227,7 +227,7 @@ class Evaluation(Tabular):
         summary: dict[str, Any] = {
             "measures": self.means,
             "queries": len(self.queries),
-            "convention": self.convention.name,
+            "convention": str(self.convention),
         }
         if self.weights is not None:
             summary["effective_queries"] = effective_queries(self.weights)
@@ -358,7 +358,7 @@ class Evaluation(Tabular):
 
     def __str__(self) -> str:
         width = max(len(text) for text in self.texts)
-        lines = [f"{len(self.queries)} queries, convention {self.convention.name}"]
+        lines = [f"{len(self.queries)} queries, convention {self.convention}"]
         for text in self.texts:
             cells = f"{text:<{width}}  {self.mean_text(text)}  {self.interval_text(text)}"
             lines.append(cells.rstrip())
@@ -380,7 +380,7 @@ class Evaluation(Tabular):
             for row in rows:
                 row.append(self.interval_text(row[0]))
         head = ["measure", "mean", "95 % interval"][: 3 if self.intervals else 2]
-        title = f"{len(self.queries)} queries, convention {self.convention.name}"
+        title = f"{len(self.queries)} queries, convention {self.convention}"
         return Table(head, rows, title)
 
 

@@ -75,12 +75,13 @@ class Gained(Measure):
                 )
         return kernel.TABLE, np.array(gain, np.float64)
 
-    def _ideal(self, lists: RankedLists, convention: Convention, depth: int) -> tuple[Floats, Ints]:
+    def _ideal(
+        self, lists: RankedLists, kind: int, table: Floats, depth: int
+    ) -> tuple[Floats, Ints]:
         """Return the labels of the ideal lists, in descending order of gain, and their offsets.
 
         Labels whose gain is not positive are NaN, where a table does not rise with the label.
         """
-        kind, table = self.gain_table(lists, convention)
         if kind != kernel.TABLE or (table[0] >= 0 and (np.diff(table) >= 0).all()):
             return lists.ideal(depth)
         gains = np.empty(len(lists.pool))
@@ -101,7 +102,7 @@ class Gained(Measure):
     ) -> tuple[Floats, Floats, Ints]:
         """Return the gains of the ranked documents, those of the ideal list, and its offsets."""
         kind, table = self.gain_table(lists, convention)
-        best, best_offsets = self._ideal(lists, convention, ALL)
+        best, best_offsets = self._ideal(lists, kind, table, ALL)
         ranked, ideal = np.empty(len(lists.labels)), np.empty(len(best))
         kernel.gains(lists.labels, lists.offsets, max_labels, kind, table, ranked)
         kernel.gains(best, best_offsets, max_labels, kind, table, ideal)
@@ -134,42 +135,27 @@ class Discounted(Gained):
         return discounts(self.discount or convention.discount, longest)
 
     def _dcg(
-        self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
+        self,
+        ranked: tuple[Floats, Ints, Ints],
+        max_labels: Floats,
+        weights: tuple[int, Floats, Floats],
     ) -> Floats:
-        out = np.empty(len(lists))
-        kind, table = self.gain_table(lists, convention)
-        kernel.dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            max_labels,
-            kind,
-            table,
-            self._discount(lists, convention),
-            cutoff,
-            out,
-        )
+        """Return the DCG of lists: labels, sizes of ties and offsets.
+
+        The weights are kind and table of the gain, and the discount.
+        """
+        labels, tie_sizes, offsets = ranked
+        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        out = np.empty(len(offsets) - 1)
+        kernel.dcg(labels, tie_sizes, offsets, max_labels, *weights, cutoff, out)
         return out
 
-    def _ideal_dcg(
-        self, lists: RankedLists, convention: Convention, max_labels: Floats, cutoff: int
-    ) -> Floats:
-        best, offsets = self._ideal(lists, convention, cutoff)
-        out = np.empty(len(lists))
-        kind, table = self.gain_table(lists, convention)
+    def _ideal_dcg(self, lists: RankedLists, weights: tuple[int, Floats, Floats]) -> Floats:
+        """Return the DCG of the ideal order of the judged documents."""
+        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        best, offsets = self._ideal(lists, *weights[:2], cutoff)
         no_ties = np.ones(len(best), np.int64)
-        kernel.dcg(
-            best,
-            no_ties,
-            offsets,
-            max_labels,
-            kind,
-            table,
-            self._discount(lists, convention),
-            cutoff,
-            out,
-        )
-        return out
+        return self._dcg((best, no_ties, offsets), lists.max_labels, weights)
 
 
 @dataclass(frozen=True)
@@ -207,7 +193,9 @@ class DCG(Discounted):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
-        return self._dcg(lists, convention, np.zeros(len(lists)), kernel_cutoff(self.cutoff))
+        weights = *self.gain_table(lists, convention), self._discount(lists, convention)
+        ranked = lists.labels, lists.tie_sizes, lists.offsets
+        return self._dcg(ranked, np.zeros(len(lists)), weights)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
@@ -248,10 +236,11 @@ class NDCG(Discounted):
     about: ClassVar[str] = "normalized DCG"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        cutoff = kernel_cutoff(self.cutoff)
-        lists.ideal(cutoff)  # sorted once, for the greatest labels too
-        dcg = self._dcg(lists, convention, lists.max_labels, cutoff)
-        value = ratio(dcg, self._ideal_dcg(lists, convention, lists.max_labels, cutoff))
+        lists.ideal(kernel_cutoff(self.cutoff))  # sorted once, for the greatest labels too
+        weights = *self.gain_table(lists, convention), self._discount(lists, convention)
+        ranked = lists.labels, lists.tie_sizes, lists.offsets
+        dcg = self._dcg(ranked, lists.max_labels, weights)
+        value = ratio(dcg, self._ideal_dcg(lists, weights))
         if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
         return fill_empty(value, lists, convention)
@@ -262,14 +251,14 @@ class NDCG(Discounted):
     def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
         if convention.strict_cutoff or convention.without_relevant == "one":
             return None
-        cutoff = kernel_cutoff(self.cutoff)
         kind, table = self.gain_table(lists, convention)
+        discount = self._discount(lists, convention)
         gains = np.empty(len(lists.pool))
         kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
-        ideal = self._ideal_dcg(lists, convention, lists.max_labels, cutoff)
+        ideal = self._ideal_dcg(lists, (kind, table, discount))
         scale = ratio(np.ones_like(ideal), ideal)
         gains *= np.repeat(scale, np.diff(lists.pool_offsets))
-        return AdditiveForm(gains, self._discount(lists, convention)[:cutoff])
+        return AdditiveForm(gains, discount[: kernel_cutoff(self.cutoff)])
 
 
 @dataclass(frozen=True)
@@ -298,9 +287,9 @@ class MeanNDCG(Discounted):
     about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        best, offsets = self._ideal(lists, convention, ALL)
-        out = np.empty(len(lists))
         kind, table = self.gain_table(lists, convention)
+        best, offsets = self._ideal(lists, kind, table, ALL)
+        out = np.empty(len(lists))
         kernel.mean_ndcg(
             lists.labels,
             lists.tie_sizes,

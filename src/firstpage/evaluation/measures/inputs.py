@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -140,7 +140,7 @@ def make_lists(
     if isinstance(truth, DiversityQrels):
         if k is not None:
             raise DataError("judgments of subtopics cannot be converted to a top-k truth; omit k.")
-        plain = replace(convention, without_relevant="zero")
+        plain = Convention(convention, without_relevant="zero")
         numbers = truth.document_numbers()
         lists = make_lists(system, numbers, plain, qid, docid, None, name, depth, needs)
         return with_subtopics(lists, truth, convention)

@@ -151,7 +151,7 @@ class RankedLists:
     )
 
     def __len__(self) -> int:
-        return len(self.queries)
+        return len(self.offsets) - 1
 
     def __repr__(self) -> str:
         return f"RankedLists({len(self)} queries, {len(self.labels)} documents)"
@@ -441,40 +441,42 @@ def rank_lists(
     ranks are sorted than measures with these `needs` read.  Queries without relevant documents are
     left out if the convention skips them.
     """
-    lists = _ranked(scores, judged, convention, docids, retrieved, needs)
+    labels, offsets, pool_rows = judged.labels, judged.offsets, None
+    if retrieved is not None:
+        labels = retrieved.labels(judged)
+        offsets, pool_rows = retrieved.offsets, retrieved.pool_rows
+    _check_scores(scores, offsets, judged.queries)
+    if convention.single:
+        with np.errstate(over="ignore"):
+            scores = scores.astype(np.float32).astype(np.float64)
+    documents = UnsortedLists(scores, labels, offsets)
+    lists = None
+    if convention.ties in ("average", "file") and convention.depth is None:
+        depth = _depth_to_sort(needs, labels, offsets, convention)
+        if retrieved is None or depth < ALL:
+            lists = _rank_labels(documents, judged, convention, pool_rows, depth)
+    if lists is None:
+        lists = _rank_documents(documents, judged, convention, pool_rows, docids)
     if convention.without_relevant != "skip":
         return lists
     return lists.select(~lists.without_relevant(convention.rel))
 
 
-def _ranked(
-    scores: Floats,
+def _rank_documents(
+    unsorted: UnsortedLists,
     judged: Truth,
     convention: Convention,
+    pool_rows: Ints | None,
     docids: Ids | None,
-    retrieved: Retrieved | None,
-    needs: Needs,
 ) -> RankedLists:
-    queries = judged.queries
-    labels, offsets, pool_rows = judged.labels, judged.offsets, None
-    if retrieved is not None:
-        labels = retrieved.labels(judged)
-        offsets, pool_rows = retrieved.offsets, retrieved.pool_rows
-    _check_scores(scores, offsets, queries)
-    if convention.single:
-        with np.errstate(over="ignore"):
-            scores = scores.astype(np.float32).astype(np.float64)
-    if convention.ties in ("average", "file") and convention.depth is None:
-        depth = _depth_to_sort(needs, labels, offsets, convention)
-        if retrieved is None or depth < ALL:
-            unsorted = UnsortedLists(scores, labels, offsets)
-            return _rank_labels(unsorted, judged, convention, pool_rows, depth)
-    order, keys = sort_groups(scores, offsets)
+    """Rank lists completely, with the identity of documents."""
+    labels, offsets, queries = unsorted.labels, unsorted.offsets, judged.queries
+    order, keys = sort_groups(unsorted.scores, offsets)
     if convention.ties == "docid":
         if docids is None:
             raise MeasureError(
                 "ties by document id need document ids, and these lists have none.",
-                Advice("Choose another rule, such as {}.", "ties", "average"),
+                Advice("Choose another rule of the convention, such as {}.", "ties", "average"),
             )
         workspace = np.empty(len(order), np.int64)
         order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)

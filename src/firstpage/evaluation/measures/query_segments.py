@@ -41,10 +41,10 @@ def named_segments(by: Any, table: Any = None) -> tuple[str, Mapping[str, Any]]:
     return segments_of(as_query_table(table), by)
 
 
-def weights_by_query(weights: Any, table: Any = None) -> Mapping[str, float] | None:
+def weights_by_query(weights: Any, table: Any = None) -> Mapping[str, float]:
     """Return the weight of each query: as given, or a column of the table."""
     if not isinstance(weights, str):
-        checked: Mapping[str, float] | None = weights
+        checked: Mapping[str, float] = weights
         return checked
     if table is None:
         raise DataError(

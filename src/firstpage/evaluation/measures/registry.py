@@ -23,7 +23,7 @@ from firstpage.core import (
     warn,
 )
 from firstpage.data.preferences import MeasureSource, Utility, refers_to_file
-from firstpage.evaluation.measures.base import CONVENTIONS, Measure, text_parameters
+from firstpage.evaluation.measures.base import Measure, text_parameters
 from firstpage.evaluation.measures.binary import (
     AP,
     RBP,
@@ -39,6 +39,7 @@ from firstpage.evaluation.measures.binary import (
     Success,
     bpref,
 )
+from firstpage.evaluation.measures.convention import CONVENTIONS, named_settings
 from firstpage.evaluation.measures.counts import (
     F1,
     Hits,
@@ -165,26 +166,36 @@ def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = Non
     >>> fp.measure("AP(rel=2)").rel
     2.0
     """
-    if isinstance(text, Utility):
-        text, of = "DCG", text if of is None else of
-    if isinstance(text, Measure) and of is None:
-        return text
     if _is_of_ir_measures(text):
         return _of_ir_measures(str(text))
-    if callable(text) and of is None:
-        return _of_function(text)
     if not isinstance(text, str):
-        raise MeasureError(f"a measure must be a string such as NDCG@10; got {text!r}.")
-    learned = _learned(text, of)
+        return _single(text, of)
+    learned = _learned(text, of) if "(" in text else None  # names of files may have commas
     if learned is not None:
         return learned
     texts = expand(text)
     if len(texts) != 1:
         shown = ", ".join([*texts[:2], *(["..."] if len(texts) > 2 else [])])
         raise MeasureError(f"{text!r} names {len(texts)} measures ({shown}); one is needed here.")
+    return _single(texts[0], of)
+
+
+def _single(text: Any, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
+    """Return the measure of one of the values that `as_list` returns."""
+    if isinstance(text, Utility):
+        text, of = "DCG", text if of is None else of
+    if of is None and isinstance(text, Measure):
+        return text
+    if of is None and callable(text):
+        return _of_function(text)
+    if not isinstance(text, str):
+        raise MeasureError(f"a measure must be a string such as NDCG@10; got {text!r}.")
+    learned = _learned(text, of) if of is not None or "(" in text else None
+    if learned is not None:
+        return learned
     if FILE_PARAMETER in text or ":" in text:  # files and modules may have changed
-        return _parsed.__wrapped__(texts[0])
-    return _parsed(texts[0])
+        return _parsed.__wrapped__(text)
+    return _parsed(text)
 
 
 def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure | None:
@@ -356,7 +367,7 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
 
 def measures(texts: MeasureLike | Iterable[MeasureLike]) -> list[Measure]:
     """Return the measures of one or several texts."""
-    return [measure(text) for text in as_list(texts)]
+    return [_single(text) for text in as_list(texts)]
 
 
 def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
@@ -366,26 +377,26 @@ def as_list(texts: MeasureLike | Iterable[MeasureLike]) -> list[MeasureLike]:
     if not single and not isinstance(texts, Iterable):
         raise MeasureError(f"measures must be texts such as 'NDCG@10', or measures; got {texts!r}.")
     requested: list[Any] = [texts] if single else list(texts)  # type: ignore[arg-type]
-    return [each for text in requested for each in _of_one(text)]
-
-
-def _of_one(text: Any) -> Iterable[MeasureLike]:
-    """Return the measures that one text, or one object of ir_measures, names."""
-    if isinstance(text, str) and text.strip():
-        return expand(text)
-    if _is_of_ir_measures(text):  # nDCG @ [5, 10] names two
-        return [_of_ir_measures(each) for each in expand(str(text))]
-    return [text]
+    listed: list[MeasureLike] = []
+    for text in requested:
+        if isinstance(text, str) and text.strip():
+            listed += expand(text)
+        elif _is_of_ir_measures(text):  # nDCG @ [5, 10] names two
+            listed += map(_of_ir_measures, expand(str(text)))
+        else:
+            listed.append(text)
+    return listed
 
 
 def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Measure]:
     """Return measures by their texts as typed, or by their canonical texts; repeats count once."""
     by_text: dict[str, Measure] = {}
     for requested in as_list(texts):
-        value = measure(requested)
+        value = _single(requested)
         text = requested if isinstance(requested, str) else str(value)
-        if by_text.setdefault(text, value) != value:
+        if text in by_text and by_text[text] != value:
             raise MeasureError(f"two measures have the text {text!r}; define functions with def.")
+        by_text[text] = value
     return by_text
 
 
@@ -484,6 +495,6 @@ def list_measures() -> list[Listing]:
 def conventions() -> dict[str, dict[str, Any]]:
     """Return the settings of every convention, by name."""
     return {
-        name: {f.name: getattr(c, f.name) for f in fields(c) if f.name != "name"}
-        for name, c in CONVENTIONS.items()
+        name: {key: value for key, value in named_settings(name).items() if key != "name"}
+        for name in CONVENTIONS
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.data import Column, Ids, Qrels, Run, is_frame, match_queries
-from firstpage.evaluation.measures.base import Convention, Measure, resolve_convention
+from firstpage.evaluation.measures.base import Convention, Measure
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.inputs import first_ids
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
@@ -222,7 +222,6 @@ def estimate(
     level: float = 0.95,
     correction: Correction = "holm",
     convention: str | Convention = "default",
-    **settings: Any,
 ) -> Estimates:
     """Estimate measures of systems from few human and many machine judgments.
 
@@ -259,9 +258,7 @@ def estimate(
     correction : {"holm", "bh", "none"}, default "holm"
         Correction for multiple comparisons within a measure.
     convention : str or Convention, default "default"
-        How rankings and judgments are interpreted.
-    **settings
-        Settings of the convention to replace, such as `rel` and `ties`.
+        How rankings and judgments are interpreted.  A query that a run lacks counts 0 in any case.
 
     Returns
     -------
@@ -273,7 +270,7 @@ def estimate(
     DataError
         If a drawn query has no human judgments, or a query no machine judgments.
     MeasureError
-        If a measure, a setting or the convention is invalid.
+        If a measure or the convention is invalid.
 
     References
     ----------
@@ -302,7 +299,7 @@ def estimate(
     check_request(int(sample.drawn.sum()), machine_weight, target, level)
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     # A query that a run lacks counts 0: without it the sample would not be random.
-    resolved = resolve_convention(convention, **{**settings, "queries": "judged"})
+    resolved = Convention(convention, queries="judged")
     if resolved.without_relevant == "skip":
         raise MeasureError(
             "without_relevant='skip' leaves out queries by their judgments, so the sample would "

@@ -11,7 +11,8 @@ import numpy as np
 
 from firstpage.core import Bools, FirstpageWarning, Ints, Table, Tabular
 from firstpage.data import Qrels, Run, sort_groups
-from firstpage.evaluation.measures.evaluate_systems import evaluate
+from firstpage.evaluation.measures.convention import Convention
+from firstpage.evaluation.measures.evaluate_systems import EvaluationRequest
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.sources import named_systems, read_truth
 from firstpage.evaluation.measures.unjudged import (
@@ -148,7 +149,8 @@ def check_pool(
     *,
     measures: MeasureLike | Iterable[MeasureLike] = "NDCG@10",
     depth: int = DEFAULT_DEPTH,
-    **settings: Any,
+    convention: str | Convention = "default",
+    k: int | None = None,
 ) -> PoolReport:
     """Measure how much unjudged documents could change, and the bias against unpooled systems.
 
@@ -162,8 +164,10 @@ def check_pool(
         Measures to compute.
     depth : int, default 10
         Number of first ranks that are looked at, and that made the pool.
-    **settings
-        Keyword arguments of `evaluate`, such as `convention`.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted.
+    k : int, optional
+        Depth of a top-k truth into which graded labels are converted first.
 
     Returns
     -------
@@ -192,16 +196,18 @@ def check_pool(
     qrels = as_column(read_truth(truth), Qrels)
     runs = {name: as_column(run, Run) for name, run in named_systems(systems).items()}
     tops = {name: _top_documents(run, qrels, depth) for name, run in runs.items()}
-    texts = list(measures_by_text(measures))
+    parsed, plain_lists = measures_by_text(measures), Convention(convention)
+    request = EvaluationRequest(parsed, plain_lists, k)
+    condensed = EvaluationRequest(parsed, Convention(plain_lists, condensed=True), k)
     rows = []
     for name, run in runs.items():
         judged = judged_rows(run, qrels) >= 0
         alone = _unique_rows(name, tops)
         without = _without_judgments(qrels, alone) if len(runs) > 1 else None
-        plain = _means(run, qrels, measures, settings)
-        short = _means(run, qrels, measures, {**settings, "condensed": True})
-        full = _means(run, with_relevant(run, qrels, depth), measures, settings)
-        left_out = {} if without is None else _means(run, without, measures, settings)
+        plain = _means(request, run, qrels)
+        short = _means(condensed, run, qrels)
+        full = _means(request, run, with_relevant(run, qrels, depth))
+        left_out = {} if without is None else _means(request, run, without)
         fraction, pool_depth = _judged_depth(run, judged, depth)
         unique = int((qrels.values[alone] > 0).sum())
         rows += [
@@ -216,15 +222,15 @@ def check_pool(
                 unique,
                 left_out.get(text),
             )
-            for text in texts
+            for text in parsed
         ]
     return PoolReport(tuple(rows), depth)
 
 
-def _means(run: Run, qrels: Qrels, measures: Any, settings: dict[str, Any]) -> dict[str, float]:
+def _means(request: EvaluationRequest, run: Run, qrels: Qrels) -> dict[str, float]:
     with warnings.catch_warnings():  # the report itself tells of unjudged documents
         warnings.simplefilter("ignore", FirstpageWarning)
-        return evaluate(run, qrels, measures=measures, **settings).means
+        return request.evaluate(run, qrels).means
 
 
 def _top_documents(run: Run, qrels: Qrels, depth: int) -> Ints:

@@ -13,6 +13,7 @@ from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.data import Column, Run, sort_groups
 from firstpage.evaluation.comparison.compare_systems import compare
 from firstpage.evaluation.comparison.comparison import Comparison
+from firstpage.evaluation.measures.convention import Convention
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.significance import (
     MIN_VARYING,
@@ -170,7 +171,11 @@ def plan(
     alpha: float = 0.05,
     comparisons: int = 1,
     depth: int = DEFAULT_DEPTH,
-    **settings: Any,
+    qid: Any = None,
+    docid: Any = None,
+    convention: str | Convention = "default",
+    k: int | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> Plan:
     """Return how many queries, and judgments, a comparison of two systems needs.
 
@@ -200,8 +205,14 @@ def plan(
         Number of comparisons among which the level is divided (Bonferroni).
     depth : int, default 10
         Depth of the pool: judgments are counted for the first `depth` documents of every run.
-    **settings
-        Keyword arguments of `compare`, such as `qid` or `convention`.
+    qid, docid : array-like, optional
+        Query id and document id of each document, where the systems are plain arrays.
+    convention : str or Convention, default "default"
+        How rankings and judgments are interpreted.
+    k : int, optional
+        Depth of a top-k truth into which graded labels are converted first.
+    weights : dict of str to float, optional
+        Weight of each query in the means and tests, by query id.
 
     Returns
     -------
@@ -260,7 +271,17 @@ def plan(
     if deviation is not None:
         raise DataError("the systems give the deviation; leave out deviation=.")
     named = named_systems(systems)
-    comparison = compare(named, truth, measures=measures, ci=False, **settings)
+    comparison = compare(
+        named,
+        truth,
+        qid=qid,
+        docid=docid,
+        measures=measures,
+        convention=convention,
+        k=k,
+        ci=False,
+        weights=weights,
+    )
     pool_size = pool_documents(list(named.values()), depth)
     rows = [
         row

@@ -24,15 +24,7 @@ FeatureSource = str | os.PathLike[str] | Sequence[object] | None
 
 @dataclass(frozen=True)
 class ExportFeatures:
-    """The names of the features, one per column, all different.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The names.
-    known : dict
-        Definitions of the user, by name.
-    """
+    """The names of the features, all different, and definitions of the user by name (`known`)."""
 
     names: tuple[str, ...]
     known: dict[str, JsonObject] = field(default_factory=dict)
@@ -323,18 +315,9 @@ def _check_scores(forest: Forest, scoring: Scoring, source: str) -> None:
 
 @dataclass(frozen=True)
 class ExportFiles:
-    """The files of a target.
+    """The files of a target: the model's name, the contents by name, and how to use them.
 
-    Attributes
-    ----------
-    model : str
-        The name of the model's file.
-    contents : dict of str to bytes
-        The contents by file name.
-    usage : str
-        How to use the files, for the README.
-    fixed : bool
-        Whether the files refer to each other, so that they must keep their names.
+    `fixed` says whether the files refer to each other, so that they must keep their names.
     """
 
     model: str

@@ -51,7 +51,7 @@ def read_feature_log(
     Raises
     ------
     DataError
-        If the file is no response of a search, has no logged features or no judged document.
+        If the file is not a response of a search, has no logged features or no judged document.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def read_logged_run(path: str | os.PathLike[str], name: str = "engine") -> Run:
     Raises
     ------
     DataError
-        If the file is no response of a search, or has no hits.
+        If the file is not a response of a search, or has no hits.
 
     Examples
     --------

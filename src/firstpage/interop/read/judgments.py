@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from firstpage.core import DataError, unescape_formula, warn
+from firstpage.core import DataError, warn
 from firstpage.data import Qrels
 from firstpage.data.io import suffix_of
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
@@ -69,12 +69,14 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
             rating = math.nan
         if not math.isfinite(rating):
             raise DataError(f"{where}: the rating {row['rating']!r} is not a number.")
-        query, name = unescape_formula(row["query"]), unescape_formula(row["document"])
-        docs = ratings.setdefault(identifier(query, "query", where), {})
-        document = identifier(name, "document id", where)
+        query = identifier(row["query"], "query", where)
+        docs, document = (
+            ratings.setdefault(query, {}),
+            identifier(row["document"], "document id", where),
+        )
         if docs.setdefault(document, rating) != rating:
             raise DataError(
-                f"{where}: {name!r} has another rating for {query!r} "
+                f"{where}: {document!r} has another rating for {query!r} "
                 "above; export one rating per document."
             )
     if not ratings:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from firstpage.core import DataError, location
+from firstpage.core import DataError, location, unescape_formula
 from firstpage.data.formats import NO_LIMITS, read_file_cells, read_json_rows
 from firstpage.data.io import RepeatedKey, read_all, unique_keys
 
@@ -36,8 +36,13 @@ def table_rows(
                     f"{location(path, line)}: has more fields than the header; quote fields that "
                     "contain separators."
                 )
-            fields = {key: row[column].strip() for key, column in indices.items()}
+            fields = {key: _text(row[column]) for key, column in indices.items()}
             yield location(path, line), fields
+
+
+def _text(cell: str) -> str:
+    """Return the text of a cell; Firstpage writes a blank and an apostrophe before formulas."""
+    return unescape_formula(cell.strip()) if cell.startswith(" '") else cell.strip()
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> int:

@@ -28,6 +28,7 @@ svg { width: 100%; max-width: 44rem; font: 12px system-ui, sans-serif; }
 .contents { font-size: .95rem; margin: 1rem 0; } .contents b { color: var(--soft); }
 .contents ol { list-style: none; margin: .2rem 0; padding: 0; columns: 15rem; }
 .contents li { break-inside: avoid; } .contents a { display: inline-block; padding: .2rem 0; }
+@media (max-width: 42rem) { figure { overflow-x: auto; } figure svg { min-width: 38rem; } }
 @media (min-width: 75rem) { body:has(.contents) { display: grid; max-width: 75rem; gap: 0 2rem;
   grid-template-columns: 13rem minmax(0, 60rem); } body:has(.contents) > * { grid-column: 2; }
   body .contents { grid-column: 1; grid-row: 1 / span 3; position: sticky; top: 1rem;
@@ -95,8 +96,11 @@ def anchor(heading: str) -> str:
 
 
 def figure(drawing: str, caption: str) -> str:
-    """Return an HTML figure with a drawing and a caption."""
-    return f"<figure>{drawing}<figcaption>{escape(caption)}</figcaption></figure>"
+    """Return an HTML figure with a drawing and a caption.
+
+    On a phone it scrolls, which needs the focus of the keyboard.
+    """
+    return f'<figure tabindex="0">{drawing}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def paragraph(text: str) -> str:

@@ -166,9 +166,7 @@ def _summary(evaluations: Sequence[Evaluation]) -> str:
     queries = " to ".join(f"{n:,}" for n in ends)
     weights = evaluations[0].weights
     weighted = "" if weights is None else f" (weighted; as {effective_queries(weights):,.1f} equal)"
-    convention = evaluations[0].convention
-    lists = ", condensed lists" if convention.condensed else ""
-    return f"{queries} {noun}{weighted}, convention {convention.name}{lists}"
+    return f"{queries} {noun}{weighted}, convention {evaluations[0].convention}"
 
 
 def _evaluations_page(evaluations: Sequence[Evaluation], source: str) -> str:

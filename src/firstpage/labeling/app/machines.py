@@ -332,7 +332,7 @@ def _expected(store: Store, service: JudgingService, project: Project, person: P
 
 
 def _check_open(store: Store, project: Project, person: Person) -> None:
-    """Raise if the person is no assessor, or the project is not open."""
+    """Raise if the person is not an assessor, or the project is not open."""
     with store.read() as tx:
         if not projects.is_assessor(tx, project.id, person.id):
             raise DataError(

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,15 +125,15 @@ def print_error(line: str) -> None:
 
 @dataclass
 class FailureReport:
-    """Prints failures of a database for the operator, at most one per `REPORT_INTERVAL`."""
+    """Prints failures of a database, one of a kind per `REPORT_INTERVAL`, for the operator."""
 
     name: str
-    printed: float = -math.inf
+    printed: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, failure: StoreUnavailable) -> None:
-        now = time.monotonic()
-        if failure.reason and now - self.printed >= REPORT_INTERVAL:
-            self.printed = now
+        now, kind = time.monotonic(), str(failure)  # details are in the reason only
+        if failure.reason and now - self.printed.get(kind, -math.inf) >= REPORT_INTERVAL:
+            self.printed[kind] = now
             print_error(f"{self.name}: {failure.reason}; {failure.remedy}.")
 
 

@@ -35,7 +35,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Step:
+class TourStep:
     """A question of the tour: its documents, a tip, and an explanation of the best answer.
 
     `best` is the better side (1 left, -1 right); of a single document, whether it is a good one (1)
@@ -95,16 +95,16 @@ START = (
     "This is a short tour with sample texts; none of your answers here is stored. Click a button, "
     "or press the key that it shows. "
 )
-STEPS: dict[str, tuple[Step, ...]] = {
+STEPS: dict[str, tuple[TourStep, ...]] = {
     "pairs": (
-        Step(
+        TourStep(
             START + "Choose the document that answers the query better.",
             TIMES,
             CUPS,
             1,
             "The left document answers the query; the right one mentions eggs.",
         ),
-        Step(
+        TourStep(
             "Words of the query are marked, and wrapped lines are joined; View switches that off "
             "and on. Long documents scroll, also with ↓ or the space bar.",
             WRAPPED,
@@ -113,7 +113,7 @@ STEPS: dict[str, tuple[Step, ...]] = {
             "The answer is at the end of the right document: five minutes. A "
             "document is judged by all of it, not by how it starts.",
         ),
-        Step(
+        TourStep(
             "These two are nearly the same, and their differences are marked (X).",
             SIX,
             SIXTEEN,
@@ -122,21 +122,21 @@ STEPS: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "grades": (
-        Step(
+        TourStep(
             START + "Grade how well the document answers the query.",
             TIMES,
             None,
             1,
             "It says exactly for how long a soft egg boils: a high grade.",
         ),
-        Step(
+        TourStep(
             "Words of the query are marked; H switches that off and on.",
             CUPS,
             None,
             -1,
             "It mentions eggs and does not answer the query: the lowest grade.",
         ),
-        Step(
+        TourStep(
             "Long documents scroll with ↓ or the space bar; J joins lines that were wrapped.",
             LONG,
             None,
@@ -145,14 +145,14 @@ STEPS: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "lists": (
-        Step(
+        TourStep(
             START + "Choose the list of results that you would rather get.",
             BAD_LIST,
             GOOD_LIST,
             -1,
             "The right list has two good results at its top. The first results count most.",
         ),
-        Step(
+        TourStep(
             "Words of the query are marked; H switches that off and on.",
             GOOD_LIST,
             BAD_LIST,

@@ -91,7 +91,7 @@ def checked_address(host: str, port: int, allow_private: bool) -> str:
     return addresses[0]
 
 
-class _Connection(HTTPConnection):
+class _CheckedConnection(HTTPConnection):
     """A connection to a checked address; `host` stays the name for the headers and for TLS."""
 
     def __init__(self, host: str, port: int, address: str, secure: bool) -> None:
@@ -110,7 +110,7 @@ def send(message: Message, allow_private: bool, now: float) -> None:
     parts = urlsplit(message.url)
     secure, host = parts.scheme == "https", parts.hostname or ""
     port = parts.port or (443 if secure else 80)
-    connection = _Connection(host, port, checked_address(host, port, allow_private), secure)
+    connection = _CheckedConnection(host, port, checked_address(host, port, allow_private), secure)
     body = json.dumps(message.body, ensure_ascii=False).encode()
     headers = {
         "Content-Type": "application/json",

@@ -39,12 +39,8 @@ EPS = 1e-12
 class Cuts:
     """Statistics of the cuts: arrays of shape (documents, cuts).
 
-    Attributes
-    ----------
-    importance : array
-        Weight of knowing on which side of the cut a document is.
-    boundary : array
-        Weight of each document in the utility of the cut; columns sum to 1.
+    `importance` is the weight of knowing on which side of the cut a document is, `boundary` the
+    weight of each document in the utility of the cut; columns sum to 1.
     """
 
     importance: Floats

@@ -146,14 +146,7 @@ WeightedAnswer = tuple[Question, Answer, float]  # a verdict counts as so many a
 class ConsensusBelief:
     """What the answers of all assessors, and verdicts, say about the documents of a query.
 
-    Attributes
-    ----------
-    belief : Utilities
-        Posterior of the utilities.
-    bad : frozenset of int
-        Documents that are bad by majority, and come last.
-    rows : list of Row
-        The comparisons.
+    Documents that are bad by majority come last.
     """
 
     belief: Utilities

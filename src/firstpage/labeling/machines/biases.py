@@ -24,7 +24,7 @@ Lengths = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
-class PositionTest:
+class PositionBiasTest:
     """Answers to both orders of the same pairs.
 
     `consistent` is the fraction with the same answer, `first` and `second` count the pairs of which
@@ -57,7 +57,7 @@ class PositionTest:
         ]
 
 
-def position_test(orders: Orders, rounds: int = 2000, seed: int = 0) -> PositionTest:
+def position_test(orders: Orders, rounds: int = 2000, seed: int = 0) -> PositionBiasTest:
     """Return the test of a preference for the position of a document."""
     rows = [(query, *answers) for (query, _, _), answers in orders.items()]
     # Shown first: left in the first order, right in the swapped one.
@@ -65,7 +65,7 @@ def position_test(orders: Orders, rounds: int = 2000, seed: int = 0) -> Position
     first = sum(straight > 0 > swapped for _, straight, swapped in rows)
     second = sum(straight < 0 < swapped for _, straight, swapped in rows)
     same = sum(straight == swapped for _, straight, swapped in rows)
-    return PositionTest(
+    return PositionBiasTest(
         Proportion(same, len(rows)),
         first,
         second,

@@ -29,17 +29,7 @@ TAIL = 0.05  # fraction of rehearsals below the range, and above it
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """How far a session has come.
-
-    Attributes
-    ----------
-    documents_seen : int
-        Number of distinct documents shown so far.
-    since_new : int
-        Number of questions since a document was shown for the first time.
-    questions : int
-        Number of questions answered so far.
-    """
+    """Documents seen, questions since the last new one, and questions answered so far."""
 
     documents_seen: int
     since_new: int
@@ -50,12 +40,7 @@ class SessionProgress:
 class Rehearsal:
     """A simulated run of a strategy against an assessor who never errs.
 
-    Attributes
-    ----------
-    first_shown : tuple of int
-        The number of the question that showed the first, second, ... new document.
-    length : int
-        Number of questions of the run.
+    `first_shown` has the number of the question that showed the first, second, ... new document.
     """
 
     first_shown: tuple[int, ...]

@@ -130,7 +130,7 @@ class SettingChange:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LeadVerdict:
     """The decision of a lead on a pair of documents, or on one document.
 
     Attributes
@@ -169,8 +169,8 @@ Event = Judgment | Undo | Revision | SettingChange
 EVENT_TYPES: dict[str, type[Any]] = {
     "judged": Judgment, "undone": Undo, "revised": Revision, "switched": SettingChange,
 }  # fmt: skip
-Adjudication = Verdict | Withdrawal
-ADJUDICATION_TYPES: dict[str, type[Any]] = {"adjudicated": Verdict, "withdrawn": Withdrawal}
+Adjudication = LeadVerdict | Withdrawal
+ADJUDICATION_TYPES: dict[str, type[Any]] = {"adjudicated": LeadVerdict, "withdrawn": Withdrawal}
 MAX_OUTCOME = 2  # of a comparison: much better
 Source = TypeVar("Source")
 
@@ -212,29 +212,29 @@ def replay(log: Iterable[tuple[Event, Source]]) -> list[tuple[Judgment, Source]]
 
 def replay_verdicts(
     log: Iterable[tuple[Adjudication, Source]],
-) -> list[tuple[Verdict, Source]]:
+) -> list[tuple[LeadVerdict, Source]]:
     """Return the active verdicts after a log, each with its source.
 
     A later verdict on the same documents does not remove an earlier one: `effective_verdicts` are
     the last ones, so that withdrawing the later one restores the earlier.
     """
-    active: dict[int, tuple[Verdict, Source]] = {}
+    active: dict[int, tuple[LeadVerdict, Source]] = {}
     for number, (event, source) in enumerate(log):
-        if isinstance(event, Verdict):
+        if isinstance(event, LeadVerdict):
             check_outcome(event)
             active[number] = event, source
         elif active.pop(event.index, None) is None:
-            raise InconsistentEventError(f"event {event.index} is no active verdict.")
+            raise InconsistentEventError(f"event {event.index} is not an active verdict.")
     return list(active.values())
 
 
-def effective_verdicts(active: Iterable[Verdict]) -> list[Verdict]:
+def effective_verdicts(active: Iterable[LeadVerdict]) -> list[LeadVerdict]:
     """Return the last of the verdicts on the same documents."""
     last = {verdict.documents: verdict for verdict in active}
     return list(last.values())
 
 
-def check_outcome(judgment: Judgment | Verdict) -> None:
+def check_outcome(judgment: Judgment | LeadVerdict) -> None:
     """Raise a DataError if the question does not allow the outcome or the bad documents."""
     if judgment.right is not None and abs(judgment.outcome) > MAX_OUTCOME:
         raise DataError(
@@ -282,7 +282,7 @@ def adjudication_from_dict(record: Mapping[str, Any]) -> Adjudication:
         )
     values = {f.name: record[f.name] for f in fields(cls) if f.name in record}
     _check_keys(values, *(("index",) if cls is Withdrawal else ("left", "outcome")))
-    if cls is Verdict:
+    if cls is LeadVerdict:
         values = {"right": None, **values, "bad": tuple(values.get("bad", ()))}
     return cls(**values)  # type: ignore[no-any-return]
 

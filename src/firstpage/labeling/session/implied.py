@@ -44,13 +44,7 @@ class QuestionCounts:
 
 @dataclass(frozen=True)
 class ProbeCounts:
-    """Answers to implied pairs that were asked nevertheless.
-
-    Attributes
-    ----------
-    confirmed, tied, contradicted : int
-        Answers that agree with the implied outcome, that are ties, and that are its opposite.
-    """
+    """Answers to implied pairs that were asked nevertheless; a contradiction is the opposite."""
 
     confirmed: int = 0
     tied: int = 0

@@ -121,7 +121,7 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class Block:
+class QuestionBlock:
     """The judgments with numbers `first` to `last` of every assessor, together."""
 
     first: int
@@ -172,7 +172,7 @@ def outliers(records: Iterable[Record], threshold: float = OUTLIER_Z) -> list[Ou
     return sorted((o for o in scored if abs(o.z) > threshold), key=lambda o: -abs(o.z))
 
 
-def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> list[Block]:
+def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> list[QuestionBlock]:
     """Return seconds per judgment by judgment number, to see whether assessors become faster.
 
     Each assessor's judgments with a tool are numbered from 1, in order of `answered_at` (records
@@ -192,7 +192,9 @@ def learning_curve(records: Iterable[Record], tool: str, block: int = 20) -> lis
             if not record.adjusted:
                 times.setdefault(number // block, []).append(record.active)
     return [
-        Block(b * block + 1, (b + 1) * block, len(seconds), SampleSummary.from_values(seconds))
+        QuestionBlock(
+            b * block + 1, (b + 1) * block, len(seconds), SampleSummary.from_values(seconds)
+        )
         for b, seconds in sorted(times.items())
     ]
 

@@ -116,14 +116,8 @@ def _summary(table: Agreement) -> dict[str, float | None]:
 class DisputedPair:
     """A pair of documents that assessors ordered in opposite ways.
 
-    Attributes
-    ----------
-    first, second : str
-        The documents.
-    above, tied, below : int
-        Number of assessors who put the first document above, level with and below the second.
-    label_range : float
-        Range of the label differences over assessors.
+    `above`, `tied` and `below` count those who put the first document above, level with and below
+    the second; `label_range` is the range of their label differences.
     """
 
     first: str

@@ -150,7 +150,7 @@ def read_records(path: str | Path) -> list[Record]:
     Raises
     ------
     DataError
-        If a line is no record; the message names the line.
+        If a line is not a record; the message names the line.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def read_results(path: str | Path) -> dict[tuple[str, str, str], dict[str, float
     Raises
     ------
     DataError
-        If a line is no result, or a result occurs twice; the message names the line.
+        If a line is not a result, or a result occurs twice; the message names the line.
 
     Examples
     --------

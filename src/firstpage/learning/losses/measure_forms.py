@@ -17,6 +17,7 @@ from firstpage.evaluation.measures import (
     NDCG,
     RBP,
     RR,
+    Convention,
     LearnedDCG,
     LearnedNDCG,
     Measure,
@@ -29,14 +30,13 @@ from firstpage.evaluation.measures import (
     kERR,
     kNDCG,
     rank_lists,
-    resolve_convention,
 )
 from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, safe_inverse
 
 SUPPORTED = (
     NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, LearnedDCG, LearnedNDCG,
 )  # fmt: skip
-DEFAULT = resolve_convention("default")
+DEFAULT = Convention()
 NO_TABLE = np.empty((0, 0))
 
 

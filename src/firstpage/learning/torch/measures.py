@@ -9,13 +9,7 @@ import numpy as np
 
 from firstpage.core import DataError, MeasureError
 from firstpage.data import Ids, Truth
-from firstpage.evaluation.measures import (
-    ALL_JUDGED,
-    Convention,
-    MeasureLike,
-    rank_lists,
-    resolve_convention,
-)
+from firstpage.evaluation.measures import ALL_JUDGED, Convention, MeasureLike, rank_lists
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import read_batch
@@ -72,7 +66,7 @@ class RankingMeasure(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.measure = parse_measure(measure)
-        self.convention = resolve_convention(convention)
+        self.convention = Convention(convention)
         if self.convention.ties == "docid":
             raise MeasureError(
                 "ties by document id need document ids, and lists of scores have none: choose the "
@@ -194,9 +188,9 @@ class RankingMeasure(torch.nn.Module):
         Returns
         -------
         str
-            The measure and the name of the convention.
+            The measure and the convention.
         """
-        return f"{str(self.measure)!r}, convention={self.convention.name!r}"
+        return f"{str(self.measure)!r}, convention={str(self.convention)!r}"
 
     def _values(self, scores: Any, labels: Any, mask: Any, offsets: Any) -> Any:
         """Return one value per list that has a document."""

@@ -18,7 +18,7 @@ from firstpage.learning.losses import (
     PairwiseLogistic,
     PlackettLuce,
 )
-from firstpage.papers.theory.checks import Check, CheckFunction, Evidence, Kind
+from firstpage.papers.theory.checks import CheckFunction, Evidence, Kind, TheoremCheck
 
 MAX_DOCUMENTS = 8
 LOSSES: dict[str, type[PlackettLuce | PairwiseHinge | PairwiseExponential | PairwiseLogistic]] = {
@@ -302,14 +302,14 @@ def _check(
     corrects: str = "",
     note: str = "",
     stream: str = "",
-) -> Check:
+) -> TheoremCheck:
     corrected = f"lan2013/{corrects}" if corrects else ""
-    return Check(
+    return TheoremCheck(
         f"lan2013/{name}", claim, run, kind, holds, corrected, note, f"lan2013/{stream or name}"
     )
 
 
-def _theorem_1() -> list[Check]:
+def _theorem_1() -> list[TheoremCheck]:
     ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
     return [
         _check("lemma-1", "tau and the top-k losses do not depend on the order below", lemma_1),
@@ -366,7 +366,7 @@ def _pairwise(name: str) -> Side:
     return lambda x: x.c * x.top[name]
 
 
-def _theorem_2() -> list[Check]:
+def _theorem_2() -> list[TheoremCheck]:
     tau: Side = lambda x: x.wkt  # noqa: E731
     listmle: Side = lambda x: x.c * x.top["listmle"] / LN2  # noqa: E731
     base_2: Side = lambda x: x.c * x.top["logistic"] / LN2  # noqa: E731
@@ -421,7 +421,7 @@ def _theorem_2() -> list[Check]:
     ]
 
 
-def _final() -> list[Check]:
+def _final() -> list[TheoremCheck]:
     ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
     pairwise_checks = [
         _check(

@@ -40,7 +40,7 @@ CheckFunction = Callable[[np.random.Generator, int], Evidence]
 
 
 @dataclass(frozen=True)
-class Check:
+class TheoremCheck:
     """A statement that can be tested.
 
     Attributes
@@ -84,7 +84,7 @@ class CheckResult:
 
     Attributes
     ----------
-    check : Check
+    check : TheoremCheck
         The statement.
     evidence : Evidence
         Whether it held, with numbers and a counterexample.
@@ -92,7 +92,7 @@ class CheckResult:
         Time that it took.
     """
 
-    check: Check
+    check: TheoremCheck
     evidence: Evidence
     seconds: float = 0.0
 

@@ -14,7 +14,7 @@ from firstpage.core import DataError, ParameterError, Progress, Table
 from firstpage.interop.report import page, paragraph
 from firstpage.papers.cheng2014.theorems import CHECKS as CHENG2014
 from firstpage.papers.lan2013.theorems import CHECKS as LAN2013
-from firstpage.papers.theory.checks import PAPERS, Check, CheckResult
+from firstpage.papers.theory.checks import PAPERS, CheckResult, TheoremCheck
 from firstpage.papers.theory.consistency import Consistency
 from firstpage.papers.xia2009.theorems import CHECKS as XIA2009
 from firstpage.papers.zhou2013.theorems import CHECKS as ZHOU2013
@@ -42,7 +42,7 @@ def format_number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def short_name(check: Check) -> str:
+def short_name(check: TheoremCheck) -> str:
     """Return the name of a check without its paper."""
     return check.name.partition("/")[2]
 
@@ -98,7 +98,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
     return wrap(text, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
-def checks_table(checks: Sequence[Check]) -> Table:
+def checks_table(checks: Sequence[TheoremCheck]) -> Table:
     """Return a row per check: name, kind, recorded result and statement."""
     rows = [[c.name, c.kind, "holds" if c.holds else "false", c.claim] for c in checks]
     return Table(["check", "kind", "recorded", "claim"], rows, left_aligned=4)
@@ -190,11 +190,11 @@ def loss_page(results: Mapping[str, Consistency]) -> str:
     return page("Is it consistent with the top-k true loss?", lead, sections)
 
 
-CHECKS: tuple[Check, ...] = (*XIA2009, *LAN2013, *CHENG2014, *ZHOU2013)
+CHECKS: tuple[TheoremCheck, ...] = (*XIA2009, *LAN2013, *CHENG2014, *ZHOU2013)
 DEFAULT_SAMPLES = 2000
 
 
-def select_checks(names: Sequence[str]) -> list[Check]:
+def select_checks(names: Sequence[str]) -> list[TheoremCheck]:
     """Return the checks with these names or prefixes of names; all checks without names."""
     if not names:
         return list(CHECKS)
@@ -253,7 +253,7 @@ def check_theorems(
 
 
 def run_checks(
-    checks: Iterable[Check] = CHECKS,
+    checks: Iterable[TheoremCheck] = CHECKS,
     samples: int = DEFAULT_SAMPLES,
     seed: int = 0,
     progress: Progress | None = None,

@@ -26,7 +26,7 @@ from firstpage.learning.losses import (
     SquaredError,
     focused_net,
 )
-from firstpage.papers.theory.checks import Check, CheckFunction, Evidence
+from firstpage.papers.theory.checks import CheckFunction, Evidence, TheoremCheck
 from firstpage.papers.theory.consistency import (
     RiskMinimum,
     bayes_agreement,
@@ -161,21 +161,21 @@ def others(rng: np.random.Generator, samples: int) -> Evidence:
 
 
 PROPOSITION_10_CHECKS = [
-    Check(
+    TheoremCheck(
         "xia2009/proposition-10",
         "as it reads: with p123 = p1, p213 = p321 = p2, full-order "
         "ListMLE is wrong for every p1 > p2",
         as_printed,
         holds=False,
     ),
-    Check(
+    TheoremCheck(
         "xia2009/proposition-10-some",
         "it is wrong for 1/3 < p1 < .5261 and correct above; top-1 ListMLE is always correct",
         corrected,
         "corrected",
         corrects="xia2009/proposition-10",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/proposition-10-others",
         "the other full-order losses are wrong too, for p1 just above 1/3",
         others,
@@ -407,22 +407,24 @@ HINGES: list[LossCase] = [(PairwiseHinge(k), n, k) for n, k in ((3, 1), (4, 2))]
 LUCE = "ListNet with the k-factor Luce model and a psi that decreases at every rank"
 
 CHECKS = [
-    Check("xia2009/equation-7", "the Bayes ranker has the most probable top-k subgroup", bayes),
-    Check("xia2009/proposition-4", "orders of one subgroup cost the same", proposition_4),
-    Check(
+    TheoremCheck(
+        "xia2009/equation-7", "the Bayes ranker has the most probable top-k subgroup", bayes
+    ),
+    TheoremCheck("xia2009/proposition-4", "orders of one subgroup cost the same", proposition_4),
+    TheoremCheck(
         "xia2009/proposition-5",
         "at equal scores, derivatives are ordered as losses are",
         proposition_5,
     ),
-    Check(
+    TheoremCheck(
         "xia2009/theorem-7", "where a pair is preserved, the minimum risk has i above j", theorem_7
     ),
-    Check(
+    TheoremCheck(
         "xia2009/theorem-6",
         "n - 1 preserved pairs and a sensitive loss: the top k is correct",
         agrees_with_bayes([(loss, 4, k) for k in DEPTHS for loss in sensitive_losses(k)]),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/theorem-6-kinks",
         "it needs a loss without kinks: the top-k hinge, which "
         "fulfills (1) to (3), misses the top k",
@@ -430,59 +432,63 @@ CHECKS = [
         "ours",
         stream="xia2009/theorem-6-corners",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/theorem-6-hinge",
         "of three objects that are first with .40, .35 and .25, the "
         "top-1 hinge does not put the first one on top",
         refuted(hinge_tie),
         "ours",
     ),
-    Check("xia2009/proposition-8", "what is preserved at k is preserved at k - 1", proposition_8),
-    Check(
+    TheoremCheck(
+        "xia2009/proposition-8", "what is preserved at k is preserved at k - 1", proposition_8
+    ),
+    TheoremCheck(
         "xia2009/proposition-8-converse",
         "the converse does not hold: a pair may be preserved at k - 1 and not at k",
         refuted(proposition_8_converse),
     ),
-    Check("xia2009/proposition-9", "what is sensitive at k is sensitive at k + 1", proposition_9),
-    Check(
+    TheoremCheck(
+        "xia2009/proposition-9", "what is sensitive at k is sensitive at k + 1", proposition_9
+    ),
+    TheoremCheck(
         "xia2009/section-4.2",
         "a top-1 sensitive loss is consistent for any top k",
         agrees_with_bayes([(PlackettLuce(1), 4, 2), (PlackettLuce(1), 4, 3), (Cosine(1), 4, 2)]),
     ),
     *PROPOSITION_10_CHECKS,
-    Check(
+    TheoremCheck(
         "xia2009/section-4.3-full",
         "ListMLE, RankCosine and ListNet of the full order fail at "
         "k < n - 1, by the subgroup clause alone",
         is_sensitive(FULL_FORMS, "subgroup"),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/section-4.3-full-misses",
         "therefore they may miss the top k",
         refuted(agrees_with_bayes(FULL_FORMS, 400)),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/section-4.3-top-k",
         "their top-k forms are order sensitive",
         is_sensitive(TOP_K_FORMS),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/footnote-4",
         f"{LUCE} is not top-k order sensitive",
         is_sensitive([(KFactorListNet(4, k), 4, k) for k in DEPTHS], "subgroup"),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/footnote-4-permutations",
         f"{LUCE} is sensitive for whole permutations",
         is_sensitive([(KFactorListNet(4, k), 4, 4) for k in DEPTHS]),
     ),
-    Check(
+    TheoremCheck(
         "xia2009/footnote-4-top-k",
         "with the top-k psi the k-factor form is order sensitive",
         is_sensitive([(KFactorListNet(4, k, level=k), 4, k) for k in DEPTHS]),
         "ours",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/pairwise",
         "top-k logistic and exponential pairs, and top-k regression, are "
         "order sensitive (the paper leaves pairs open)",
@@ -495,19 +501,19 @@ CHECKS = [
         ),
         "ours",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/hinge",
         "the top-k hinge fails by its kinks alone",
         is_sensitive([(PairwiseHinge(k), 4, k) for k in DEPTHS], "differentiable"),
         "ours",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/focused-pairs",
         "FocusedNet with beta = 0 is order sensitive",
         is_sensitive([(focused_net(k, 0.0), 4, k) for k in DEPTHS]),
         "ours",
     ),
-    Check(
+    TheoremCheck(
         "xia2009/focused",
         'FocusedNet with beta above 0 fails at k = 2, by the "ordered" clause alone',
         is_sensitive([(focused_net(2, b), 4, 2) for b in (0.3, 0.7, 1.0)], "ordered"),

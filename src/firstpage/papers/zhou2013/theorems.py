@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.core import Floats
 from firstpage.data.preferences import Utility
 from firstpage.evaluation.dcglearn import list_agreement, list_values
-from firstpage.papers.theory.checks import Check, Evidence
+from firstpage.papers.theory.checks import Evidence, TheoremCheck
 
 
 def _increasing_gains(rng: np.random.Generator, grades: int) -> Floats:
@@ -86,24 +86,24 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Evidence:
 
 
 CHECKS = [
-    Check(
+    TheoremCheck(
         "zhou2013/theorem-1",
         "with two grades, all compatible gains give the same order of rankings and the same ties",
         theorem_1,
     ),
-    Check(
+    TheoremCheck(
         "zhou2013/theorem-1-proof",
         "one of two rankings is always strictly better, as the proof's step from >= to > implies",
         strict,
         holds=False,
         note="keep >=: the theorem stands (theorem-1)",
     ),
-    Check(
+    TheoremCheck(
         "zhou2013/example-1",
         "with three grades, compatible gains may order two rankings differently",
         example_1,
     ),
-    Check(
+    TheoremCheck(
         "zhou2013/proposition-1",
         "the order by grades is best under all compatible gains and discounts",
         proposition_1,

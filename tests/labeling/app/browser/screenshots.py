@@ -1,4 +1,7 @@
-"""Screenshots for the manual: `python -m tests.labeling.app.browser.screenshots` writes docs/images/label-*.png."""
+"""Screenshots for the manual: `python -m tests.labeling.app.browser.screenshots` writes docs/images/label-*.png.
+
+It needs Pillow to make them small: `pip install pillow`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Locator, Page, sync_playwright
 
 from firstpage.labeling.app.store.connect import Store
@@ -60,11 +64,7 @@ def save_screenshot(page: Page | Locator, name: str) -> None:
 
 
 def reduce_palette(path: Path) -> None:
-    """Reduce a screenshot to a palette of colors, if Pillow is installed."""
-    try:
-        from PIL import Image
-    except ImportError:
-        return
+    """Reduce a screenshot to a palette of colors."""
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT).save(
             path, optimize=True

@@ -135,7 +135,7 @@ def _converter(type_name: str) -> Callable[[Any], Any]:
     return float if type_name == "float" else _writable
 
 
-class _Memory:
+class _WritableMemory:
     """The memory of an array, without its read-only flag."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
@@ -149,4 +149,4 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
     Kernels do not write to arrays that callers pass as read-only.
     """
-    return array if array.flags.writeable else np.asarray(_Memory(array))
+    return array if array.flags.writeable else np.asarray(_WritableMemory(array))

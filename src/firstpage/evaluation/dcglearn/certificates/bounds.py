@@ -58,14 +58,8 @@ class Box:
 class LowerBound:
     """A lower bound of the difference in a box.
 
-    Attributes
-    ----------
-    value : float
-        The bound.
-    rows, columns : ndarray
-        Multipliers at which the relaxation is minimal.
-    split : tuple of (bool, int)
-        Side to split next: whether it is a row, and its index.
+    `rows` and `columns` are the multipliers at which the relaxation is minimal, `split` the side to
+    split next: whether it is a row, and its index.
     """
 
     value: float

@@ -143,14 +143,7 @@ Point = tuple[Floats, Floats]  # multipliers of rows and columns
 class Radius:
     """The factor within which a verdict is proven, and the factor at which it flips.
 
-    Attributes
-    ----------
-    proven_factor : float
-        The verdict is proven to stand for all steps within this factor.
-    flip_factor : float
-        Factor at which it flips; infinite if no flip is known.
-    point : tuple of ndarray or None
-        Multipliers at which it flips.
+    `flip_factor` is infinite if no flip is known; `point` has the multipliers at which it flips.
     """
 
     proven_factor: float

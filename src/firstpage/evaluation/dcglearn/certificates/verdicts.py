@@ -24,7 +24,7 @@ from firstpage.evaluation.dcglearn.certificates.problem import SystemContrast, V
 from firstpage.evaluation.dcglearn.certificates.proofs import MAX_BOXES, Point, Radius, State
 from firstpage.evaluation.dcglearn.measure_coherence import signs
 from firstpage.evaluation.dcglearn.system_rankings import BoundDCG, SystemRankings, parse_dcg
-from firstpage.evaluation.measures.base import Convention, resolve_convention
+from firstpage.evaluation.measures.base import Convention
 
 MAX_NDCG_POSITIONS = 200  # for which bounds are computed quickly
 
@@ -272,7 +272,7 @@ def verdicts(
     spec = parse_dcg(measure)
     _check_options(within, max_boxes)
     rankings = SystemRankings.from_systems(
-        systems, truth, resolve_convention(convention), qid, docid, spec.depth
+        systems, truth, Convention(convention), qid, docid, spec.depth
     )
     dcg = rankings.bind(spec)
     return verdicts_of_rankings(rankings, dcg, baseline, vary, within, decreasing, max_boxes)

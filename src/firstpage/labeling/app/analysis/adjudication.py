@@ -19,7 +19,7 @@ from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.options import Options
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.scales import shown_scale
-from firstpage.labeling.session.events import Judgment, Verdict
+from firstpage.labeling.session.events import Judgment, LeadVerdict
 from firstpage.labeling.statistics.adjudication import bad_value, grade_value, pair_values
 
 MAX_DISPUTES = 100  # of a project on the page and in JSON
@@ -292,7 +292,7 @@ def _settled(tx: Tx, project: Project) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["recorded_at"], reverse=True)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: LeadVerdict) -> dict[str, Any]:
     return {
         "left": verdict.left,
         "right": verdict.right,

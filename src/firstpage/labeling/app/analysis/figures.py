@@ -45,7 +45,7 @@ from firstpage.labeling.statistics.study import Study, adjusted_note, study
 
 STATES = ("open", "started", "done")
 PACE_DAYS = 7
-MAX_DAYS = 3650  # a later end date is no estimate
+MAX_DAYS = 3650  # a later end date is not an estimate
 
 
 def progress(tx: Tx, project: Project) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import documents, queries
 from firstpage.labeling.machines.biases import Lengths
-from firstpage.labeling.machines.calibration import MachineCalibration, calibrate
+from firstpage.labeling.machines.calibration import calibrate
+from firstpage.labeling.machines.calibration_result import MachineCalibration
 
 
 def project_calibration(

@@ -21,7 +21,7 @@ from firstpage.labeling.app.store import adjudication, texts
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.belief.posterior_ranks import WeightedAnswer, consensus, weighted_median
-from firstpage.labeling.session.events import Verdict
+from firstpage.labeling.session.events import LeadVerdict
 from firstpage.labeling.strategies.strategy import (
     Answer,
     AnsweredQuestion,
@@ -87,7 +87,7 @@ class NotJudged:
 class WeightedVerdict:
     """A verdict, and how many answers it counts as."""
 
-    verdict: Verdict
+    verdict: LeadVerdict
     weight: float
 
     def answer(self, index: Mapping[str, int]) -> WeightedAnswer:

@@ -21,7 +21,7 @@ from firstpage.labeling.app.store.connect import Tx, storable
 from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
-from firstpage.labeling.session.events import Verdict
+from firstpage.labeling.session.events import LeadVerdict
 
 router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
 ExportName = Literal[
@@ -181,7 +181,7 @@ def show_disputes(
 @router.post("/verdicts", status_code=204)
 def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -> None:
     """Settle a dispute: a verdict on two documents of a query, or on one, with its reason."""
-    verdict = Verdict(body.left, body.right, body.outcome, tuple(body.bad))
+    verdict = LeadVerdict(body.left, body.right, body.outcome, tuple(body.bad))
     with store_of(request).write() as tx:
         verdicts.decide(
             tx,

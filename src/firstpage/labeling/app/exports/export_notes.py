@@ -137,7 +137,7 @@ def _pair_notes(tx: Tx, project: Project) -> Iterator[str]:
         yield f"{flagged} comparisons flag a document as bad; only the log (log.csv) tells which."
     others = [name for name in project.tools if name != "pairs"]
     if others:
-        yield f"Judgments with the tool {' and '.join(others)} are left out; they are no pairs."
+        yield f"Judgments with the tool {' and '.join(others)} are left out; they are not pairs."
 
 
 def _preference_notes(tx: Tx, project: Project) -> Iterator[str]:

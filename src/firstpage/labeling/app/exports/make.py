@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from firstpage.core import DataError, csv_line
+from firstpage.core import DataError, csv_line, escape_formula
 from firstpage.data import BLANKS, Qrels
 from firstpage.data.formats import write_qrels
 from firstpage.data.preferences import Vote, csv_lines
@@ -48,8 +48,14 @@ def quepid_csv(truths: Sequence[QueryTruth]) -> Iterator[str]:
             )
         for document in truth.documents:
             rating = "" if document in truth.unjudged else truth.labels[document]
-            lines.append(csv_line((text, document, rating)))
+            lines.append(csv_line((_quepid_text(text), _quepid_text(document), rating)))
     yield "".join(lines)
+
+
+def _quepid_text(text: str) -> str:
+    """Return a cell; a blank before the apostrophe of formulas marks it as Firstpage's."""
+    cell = escape_formula(text)
+    return text if cell == text else f" {cell}"
 
 
 OPINIONS = ("judgment", "probe")  # kinds of answers that are an opinion of their own

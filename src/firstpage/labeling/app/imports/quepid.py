@@ -83,13 +83,13 @@ def import_ratings(store: Store, project: Project, login: str, ratings: Ratings)
 
 
 def _check_scale(project: Project, ratings: Ratings) -> None:
-    """Refuse ratings that are no grades of the project, before anything is stored."""
+    """Refuse ratings that are not grades of the project, before anything is stored."""
     levels = shown_scale(project.options.grades)
     for query, of_query in ratings.items():
         for document, rating in of_query.items():
             if rating not in range(len(levels)):
                 raise DataError(
-                    f"the rating {rating:g} of {document!r} for {query!r} is no grade of the "
+                    f"the rating {rating:g} of {document!r} for {query!r} is not a grade of the "
                     f"project ({describe_scale(project.options.grades)}); set its grades."
                 )
 

@@ -30,7 +30,7 @@ from firstpage.labeling.app.store import adjudication as verdicts
 from firstpage.labeling.app.store import projects
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import grade_names
-from firstpage.labeling.session.events import Verdict
+from firstpage.labeling.session.events import LeadVerdict
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAIR_ANSWERS = {1: "Left is better", 0: "Equally good", -1: "Right is better"}
@@ -103,7 +103,7 @@ def decide(request: Request, member: Lead, form: Form) -> Response:
                 member.project,
                 field(form, "query"),
                 field(form, "tool"),
-                Verdict(left, right or None, int(outcome), bad),
+                LeadVerdict(left, right or None, int(outcome), bad),
                 field(form, "reason"),
                 field(form, "key")[:64] or uuid4().hex,
                 member.person,

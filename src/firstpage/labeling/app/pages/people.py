@@ -118,7 +118,7 @@ def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
 
 
 def number_of(form: FormData, name: str) -> int:
-    """Return an id of a form; 0, which is no valid id, if it is not a number."""
+    """Return an id of a form; 0, which is not a valid id, if it is not a number."""
     text = field(form, name)
     return int(text) if text.isdecimal() and len(text) < 10 else 0
 

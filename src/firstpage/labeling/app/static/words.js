@@ -9,7 +9,7 @@ const STOP_WORDS = new Set(
     "these they this to was will with").split(" "),
 );
 
-/** Yields the words of a text: {word, start, end}; a possessive s is no word. */
+/** Yields the words of a text: {word, start, end}; a possessive s is not a word. */
 export function* words(text) {
   for (const match of text.matchAll(WORD)) {
     const start = match.index;

@@ -18,7 +18,7 @@ from firstpage.labeling.app.store.scales import shown_scale
 from firstpage.labeling.app.store.tables import adjudications, people, queries
 from firstpage.labeling.session.events import (
     Adjudication,
-    Verdict,
+    LeadVerdict,
     Withdrawal,
     adjudication_from_dict,
     effective_verdicts,
@@ -37,7 +37,7 @@ class RecordedVerdict:
     query: int
     tool: str
     index: int
-    verdict: Verdict
+    verdict: LeadVerdict
     person: str
     reason: str
     recorded_at: str
@@ -48,7 +48,7 @@ def decide(
     project: Project,
     query: str,
     tool: str,
-    verdict: Verdict,
+    verdict: LeadVerdict,
     reason: str,
     key: str,
     by: Person,
@@ -93,9 +93,9 @@ def recorded(tx: Tx, project: Project, tool: str | None = None) -> list[Recorded
     ]
 
 
-def effective(tx: Tx, project: Project, tool: str) -> dict[int, list[Verdict]]:
+def effective(tx: Tx, project: Project, tool: str) -> dict[int, list[LeadVerdict]]:
     """Return, by query id, the verdicts that count: the last on the same documents."""
-    by_query: dict[int, list[Verdict]] = {}
+    by_query: dict[int, list[LeadVerdict]] = {}
     for row in recorded(tx, project, tool):
         by_query.setdefault(row.query, []).append(row.verdict)
     return {query: effective_verdicts(active) for query, active in by_query.items()}
@@ -148,7 +148,7 @@ def _append(
         )
     except IntegrityError as error:
         raise DataError(CHANGED) from error
-    action = "verdict" if isinstance(event, Verdict) else "verdict withdrawn"
+    action = "verdict" if isinstance(event, LeadVerdict) else "verdict withdrawn"
     details = {name: value for name, value in record.items() if name != "event" and value}
     audit.note(tx, action, person=by.id, project=project.id, query=row["key"], **details)
 
@@ -160,7 +160,7 @@ def _has_key(tx: Tx, query: int, tool: str, key: str) -> bool:
     return tx.value(row) is not None
 
 
-def _active(tx: Tx, query: int, tool: str) -> list[tuple[Verdict, RowMapping]]:
+def _active(tx: Tx, query: int, tool: str) -> list[tuple[LeadVerdict, RowMapping]]:
     rows = tx.all(
         select(adjudications)
         .where(adjudications.c.query == query, adjudications.c.tool == tool)
@@ -169,7 +169,7 @@ def _active(tx: Tx, query: int, tool: str) -> list[tuple[Verdict, RowMapping]]:
     return _replayed(rows)
 
 
-def _replayed(rows: Sequence[RowMapping]) -> list[tuple[Verdict, RowMapping]]:
+def _replayed(rows: Sequence[RowMapping]) -> list[tuple[LeadVerdict, RowMapping]]:
     return replay_verdicts((adjudication_from_dict(row["event"]), row) for row in rows)
 
 
@@ -180,7 +180,7 @@ def _query(tx: Tx, project: Project, key: str) -> RowMapping:
     raise DataError(f"the project {project.slug!r} has no query {key!r}.")
 
 
-def _check(tx: Tx, project: Project, query: int, tool: str, verdict: Verdict) -> None:
+def _check(tx: Tx, project: Project, query: int, tool: str, verdict: LeadVerdict) -> None:
     """Refuse a verdict that no assessor could have given with this tool."""
     if tool not in project.tools:
         raise DataError(
@@ -208,7 +208,7 @@ def _check(tx: Tx, project: Project, query: int, tool: str, verdict: Verdict) ->
         )
 
 
-def _check_bad(project: Project, tool: str, verdict: Verdict) -> None:
+def _check_bad(project: Project, tool: str, verdict: LeadVerdict) -> None:
     """Refuse a verdict that contradicts itself, or marks documents bad where no page does."""
     if verdict.right is not None:
         check_bad(tool, verdict.left, verdict.outcome, verdict.bad, project.options)
@@ -218,7 +218,7 @@ def _check_bad(project: Project, tool: str, verdict: Verdict) -> None:
         raise DataError("if the document is marked bad, the outcome must be 0.")
 
 
-def _range(project: Project, tool: str, verdict: Verdict) -> tuple[int, int]:
+def _range(project: Project, tool: str, verdict: LeadVerdict) -> tuple[int, int]:
     if verdict.right is None:
         grades = shown_scale(project.options.grades)
         return (0, len(grades) - 1) if tool == "grades" else (0, 1)

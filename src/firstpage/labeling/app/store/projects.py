@@ -29,8 +29,8 @@ from firstpage.labeling.app.store.tables import (
 )
 from firstpage.labeling.session.events import (
     DEFAULT_STRATEGY,
+    LeadVerdict,
     Setting,
-    Verdict,
     adjudication_from_dict,
     setting_from_dict,
 )
@@ -310,7 +310,7 @@ def _has_grade_verdict(tx: Tx, project: Project) -> bool:
         .where(queries.c.project == project.id, adjudications.c.tool == "grades")
     )
     log = [adjudication_from_dict(row["event"]) for row in rows]
-    return sum(1 if isinstance(event, Verdict) else -1 for event in log) > 0
+    return sum(1 if isinstance(event, LeadVerdict) else -1 for event in log) > 0
 
 
 def _update_tasks(tx: Tx, project: Project) -> None:

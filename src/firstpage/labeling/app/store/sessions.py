@@ -16,7 +16,8 @@ from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.options import Options, read_options
 from firstpage.labeling.app.store.tasks import TaskRow
 from firstpage.labeling.app.store.texts import without_grade
-from firstpage.labeling.session.session import Gold, Session, ShownQuestion
+from firstpage.labeling.session.extra_questions import Gold
+from firstpage.labeling.session.session import Session, ShownQuestion
 
 ESTIMATION = threading.Lock()
 

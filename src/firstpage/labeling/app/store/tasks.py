@@ -154,7 +154,7 @@ class JudgedTask:
 
 
 def judged_by(tx: Tx, task: int, person: int, key: str | None = None) -> JudgedTask | None:
-    """Return a person's task; None if it is not theirs, or they are no assessor of its project."""
+    """Return a person's task; None if it belongs to another, or they are not an assessor of it."""
     row = tx.first(JUDGED_TASK, task=task, person=person, key=key)
     if row is None:
         return None

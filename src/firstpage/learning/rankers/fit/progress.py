@@ -19,7 +19,7 @@ from firstpage import __version__
 from firstpage.core import DataError, Floats, version_of
 from firstpage.data import Dataset
 from firstpage.data.preferences import RowPairs
-from firstpage.evaluation.measures import rank_lists, resolve_convention
+from firstpage.evaluation.measures import Convention, rank_lists
 from firstpage.learning.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Watcher:
         """Return the mean of the measure on the validation data; None if it is not finite."""
         if self.valid is None:
             return None
-        default = resolve_convention("default")
+        default = Convention()
         data = self.valid
         scores = self.score(params, data.X)
         if scores is None or not np.isfinite(scores).all():

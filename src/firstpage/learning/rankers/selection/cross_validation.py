@@ -13,6 +13,7 @@ from firstpage.core import DataError, Floats, Table, Tabular, warn
 from firstpage.data import Dataset, Fold, Run
 from firstpage.data.preferences import PairTruth, PreferencePairs
 from firstpage.evaluation.measures import (
+    Convention,
     Measure,
     MeasureLike,
     adjust_p_values,
@@ -273,7 +274,7 @@ def cross_validate(
     rankers: Ranker | dict[str, Ranker] | Iterable[Ranker],
     folds: Sequence[Fold],
     measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
-    convention: str = "default",
+    convention: str | Convention = "default",
     tuned: bool = False,
     seeds: Sequence[int] = (0,),
     progress: Callable[[str, int, int], object] | None = None,
@@ -293,7 +294,7 @@ def cross_validate(
     measures : str, Measure or sequence of them
         The measures; by default NDCG@1, NDCG@3, NDCG@10 and AP, and with pairs PairAccuracy and
         PairLogLoss.
-    convention : str, default "default"
+    convention : str or Convention, default "default"
         The evaluation convention.
     tuned : bool, default False
         Choose the parameters of each ranker by `tune` on the validation data.
@@ -356,7 +357,7 @@ def cross_validate(
         if top_k is not None:
             raise DataError("top_k reads labels, and pairs replace them; give one of both.")
         fold_data = _with_pairs(fold_data, pairs)
-    test = _TestData(fold_data, parsed, convention)
+    test = _TestData(fold_data, parsed, Convention(convention))
     values: dict[str, dict[str, Floats]] = {}
     chosen: dict[str, list[dict[str, Any]]] = {}
     test_runs: dict[str, Run] = {}
@@ -381,7 +382,7 @@ def cross_validate(
         values[name] = test.evaluate_run(run, len(seeds))
     return CrossValidation(
         tuple(parsed),
-        convention,
+        str(test.convention),
         tuple(q for fold in fold_data for q in fold.test.queries),
         np.concatenate([np.full(len(f.test), float(f.number)) for f in fold_data]),
         values,
@@ -497,7 +498,7 @@ class _TestData:
 
     folds: list[_FoldData]
     measures: dict[str, AnyMeasure]
-    convention: str
+    convention: Convention
 
     def evaluate(self, scores: Sequence[Floats]) -> dict[str, Floats]:
         """Return the values of every query by measure, from the scores of each fold."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from firstpage.core import DataError, Ints, canonical_name, parse_call
 from firstpage.data import Ids, Truth, offsets_from_lengths
-from firstpage.evaluation.measures import Measure, MeasureLike, rank_lists, resolve_convention
+from firstpage.evaluation.measures import Convention, Measure, MeasureLike, rank_lists
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.registry import LOSSES, loss
 from firstpage.learning.rankers.fit.checks import check_labels
@@ -99,7 +99,7 @@ class Metric:
             labels, scores = first, second
             offsets = offsets_from_lengths(group)
         y = check_labels(labels, int(offsets[-1]))
-        default = resolve_convention("default")
+        default = Convention()
         queries = Ids.from_values([str(q) for q in range(len(offsets) - 1)])
         truth, needs = Truth(y, offsets, queries), self.measure.needs(default)
         lists = rank_lists(np.asarray(scores, np.float64).ravel(), truth, default, needs=needs)

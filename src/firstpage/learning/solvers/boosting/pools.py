@@ -13,7 +13,7 @@ from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import scoring as kernel
 from firstpage.core.kernels.measures import top_dcg
 from firstpage.data import MAX_PARTIAL_SORT, Truth
-from firstpage.evaluation.measures import Measure, rank_lists, resolve_convention
+from firstpage.evaluation.measures import Convention, Measure, rank_lists
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.scorer import Scoring
 from firstpage.learning.scorers.stumps import StumpsScoring
@@ -42,7 +42,7 @@ class QueryMeasure:
             offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
             truth = Truth(truth.labels[rows], offsets, truth.queries)
         self.truth = truth
-        self._convention = resolve_convention("default")
+        self._convention = Convention()
         ideal = rank_lists(truth.labels, truth, self._convention)
         self.additive_form = measure.additive_form(ideal, self._convention)
         best, worst = self.of_rows(truth.labels), self.of_rows(-truth.labels)
