@@ -68,7 +68,7 @@ def test_importing_the_package_loads_no_module_of_it() -> None:
 def test_every_parameter_is_documented_and_exists(path: str) -> None:
     value = CALLABLES[path]
     assert inspect.getdoc(value), "there is no docstring"
-    passed = documented(value.__doc__ or "", "Parameters")
+    passed = documented(inspect.getdoc(value) or "", "Parameters")
     fields = documented(value.__doc__ or "", "Attributes") if inspect.isclass(value) else []
     assert [name for name in parameters(value) if name not in {*passed, *fields}] == []
     assert [name for name in passed if name not in parameters(value)] == []

@@ -496,5 +496,11 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
         return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 
     def check_parameters(self, learns_from: LearnsFrom = "labels") -> None:
-        """Raise an error for an invalid parameter."""
+        """Raise an error for an invalid parameter.
+
+        Parameters
+        ----------
+        learns_from : {"labels", "votes"}, default "labels"
+            What a fit would learn from.
+        """
         composition_of(self, learns_from)

@@ -72,7 +72,7 @@ class Boosting(Ranker):
     halvings: int | None = 2
     stall: int | None = 50
 
-    def boosted(self, *parts: tuple[float, Part], tol: float = 0.0) -> Boosted:
+    def _boosted(self, *parts: tuple[float, Part], tol: float = 0.0) -> Boosted:
         """Return the boosting of parts of the loss, with weights that sum to 1."""
         check_number(self, "rounds", 1, integer=True)
         for name, minimum in (("halvings", 0), ("stall", 1)):
@@ -130,7 +130,7 @@ class RankBoost(Boosting):
     def compose(self, learns_from: LearnsFrom = "labels") -> Boosted:
         check_number(self, "tol", 0)
         loss = PairwiseExponential(self.k, self.pairs, average=True, label_margin=self.label_margin)
-        return self.boosted((1.0, PairPart(loss)), tol=float(self.tol))
+        return self._boosted((1.0, PairPart(loss)), tol=float(self.tol))
 
 
 @dataclass(eq=False, repr=False)
@@ -176,8 +176,8 @@ class AdaRank(Boosting):
         if self.on == "top" and self.k is None:
             raise DataError("on='top' needs k, the depth of the top.")
         if self.maximize is None:
-            return self.boosted((1.0, ListPart(NDCG(cutoff=self.k or 10), self.k, self.on)))
-        return self.boosted((1.0, ListPart(parse_measure(self.maximize), self.k, self.on)))
+            return self._boosted((1.0, ListPart(NDCG(cutoff=self.k or 10), self.k, self.on)))
+        return self._boosted((1.0, ListPart(parse_measure(self.maximize), self.k, self.on)))
 
 
 @dataclass(eq=False, repr=False)
@@ -237,7 +237,7 @@ class FocusedBoost(Boosting):
         within_top = ListPart(NDCG(cutoff=self.k), self.k, "top", self.edge == "adjusted")
         loss = PairwiseExponential(self.k, "cross", average=True, label_margin=self.label_margin)
         parts = (self.beta, within_top), (1 - self.beta, PairPart(loss))
-        return self.boosted(*((weight, part) for weight, part in parts if weight > 0))
+        return self._boosted(*((weight, part) for weight, part in parts if weight > 0))
 
 
 @dataclass(frozen=True)

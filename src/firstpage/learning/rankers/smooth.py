@@ -69,7 +69,17 @@ class Smooth(Ranker):
     device: str | None = None
 
     def composed(self, loss: Loss, kind: type[Kind] = Composition, **options: Any) -> Kind:  # type: ignore[assignment]
-        """Return the composition of a loss with the scorer, the solver and the penalty."""
+        """Return the composition of a loss with the scorer, the solver and the penalty.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        kind : type, optional
+            A class derived from `Composition`.
+        **options : object
+            Other attributes of the composition.
+        """
         check_number(self, "l2", 0)
         device = None if self.device is None else str(self.device)
         return composed(self, kind, loss, float(self.l2), device, **options)

@@ -65,7 +65,17 @@ class SVM(Ranker):
     C: float = 1.0
 
     def composed(self, loss: Loss, kind: type[Kind] = Composition, **options: Any) -> Kind:  # type: ignore[assignment]
-        """Return the composition of a loss with the scorer, the solver and the penalty 1 / C."""
+        """Return the composition of a loss with the scorer, the solver and the penalty 1 / C.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        kind : type, optional
+            A class derived from `Composition`.
+        **options : object
+            Other attributes of the composition.
+        """
         check_number(self, "C", above=0)
         if not 1e-30 < self.C < 1e30:
             raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")

@@ -96,26 +96,14 @@ def informative_queries(data: Dataset) -> Bools:
 
 @dataclass(frozen=True)
 class ShardSurvey:
-    """Counts of a shard, without empty queries.
-
-    Attributes
-    ----------
-    queries, documents : int
-        The numbers of queries and documents.
-    informative, informative_documents : int
-        The numbers of queries with different labels, and of their documents.
-    varies : bool
-        Whether any feature differs between two documents of a query.
-    missing : int
-        The number of missing features.
-    """
+    """Counts of a shard, without empty queries."""
 
     queries: int
     documents: int
-    informative: int
-    informative_documents: int
-    varies: bool
-    missing: int
+    informative: int  # queries with different labels
+    informative_documents: int  # of these queries
+    varies: bool  # whether any feature differs between two documents of a query
+    missing: int  # features
 
 
 def survey(shard: StoredShard, missing: bool) -> ShardSurvey:
@@ -210,36 +198,16 @@ def identity(shard: TrainingShard) -> TrainingShard:
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask(Generic[S]):
-    """What a worker needs to process a shard.
+    """What a worker needs to process a shard."""
 
-    Attributes
-    ----------
-    shards : Shards
-        The shard alone.
-    transform : MinMax, Standardize or None
-        The scaling of the features.
-    convert : callable
-        From the truth of the data to the truth for training.
-    drop_uninformative : bool
-        Whether queries with equal labels have weight 0.
-    by_length : bool
-        Whether queries are weighted by their numbers of documents.
-    total : float
-        The sum of the query weights over all shards.
-    first_query : int
-        The number of the shard's first query among those of all shards.
-    setup : callable
-        From the training shard to what works on it.
-    """
-
-    shards: Shards
+    shards: Shards  # the shard alone
     transform: Transform | None
-    convert: Convert
-    drop_uninformative: bool
-    by_length: bool
-    total: float
-    first_query: int
-    setup: Callable[[TrainingShard], S]
+    convert: Convert  # from the truth of the data to the truth for training
+    drop_uninformative: bool  # queries with equal labels have weight 0
+    by_length: bool  # queries are weighted by their numbers of documents
+    total: float  # the sum of the query weights over all shards
+    first_query: int  # the number of the shard's first query among those of all shards
+    setup: Callable[[TrainingShard], S]  # from the training shard to what works on it
 
     def open(self, threads: int) -> S:
         """Read the shard and set it up."""
