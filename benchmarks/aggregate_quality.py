@@ -24,7 +24,7 @@ import numpy as np
 
 import firstpage as fp
 from common import show
-from firstpage.evaluation.comparison import paired_t
+from firstpage.evaluation.measures.significance import paired_t
 
 MEASURES = ["NDCG@5", "NDCG@10", "AP"]
 RANKINGS, PARTS = 25, 5

@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import firstpage as fp
 from common import peer, show, versions
 from firstpage.data import Fold, concat_datasets, split_folds
-from firstpage.evaluation.comparison import mean_intervals, p_value
+from firstpage.evaluation.measures.significance import mean_intervals, p_value
 
 DEFAULT = "trees(forests=5, leaves=8, query_fraction=0.5)"
 RATE, MAX_TREES, PATIENCE, THREADS = 0.1, 1000, 50, 1

@@ -71,17 +71,24 @@ def test_one_package_is_checked_alone() -> None:
     assert "there is no package evalution; there are: cli core data" in unknown.stderr
 
 
-@pytest.mark.parametrize("system", ["yes", "no"])
-def test_what_cannot_be_installed_is_named_with_its_command(system: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("system", "installs"), [("yes", True), ("no", False)])
+def test_what_is_missing_is_installed_or_named(system: str, installs: bool, tmp_path: Path) -> None:
     shell = shutil.which("sh")
     assert shell is not None
-    done = subprocess.run(  # no apt-get, browser or database server on this path
+    calls = tmp_path / "calls"
+    for name, script in {"id": "echo 0", "apt-get": f'echo "$*" >> {calls}; exit 1'}.items():
+        program = tmp_path / name  # no browser or database server is on this path
+        program.write_text(f"#!{shell}\n{script}\n")
+        program.chmod(0o755)
+    done = subprocess.run(
         [shell, str(PROJECT / "tests/system.sh")],
         env={**os.environ, "PATH": str(tmp_path), "SYSTEM": system},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0
+    assert calls.exists() == installs
     for package in ("chromium", "postgresql"):
+        assert (f"installing {package}" in done.stdout) == installs
         assert f"NOT INSTALLED: {package}. Tests " in done.stdout
         assert f"to run them: apt-get install {package}\n" in done.stdout

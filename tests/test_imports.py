@@ -7,6 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
@@ -16,6 +18,7 @@ import firstpage
 from firstpage.core.lazy import stub_imports
 
 ROOT = Path(firstpage.__file__).parent
+PROJECT = ROOT.parents[1]
 MODULES = sorted(ROOT.rglob("*.py"))
 IMPORT = re.compile(r"from (firstpage[\w.]*) import (?:\(([^)]*)\)|([^\n(]+))")
 FACES = {
@@ -63,9 +66,8 @@ def test_packages_take_from_each_other_only_names_of_faces() -> None:
 
 def test_faces_list_only_names_that_are_taken() -> None:
     """A name of a face is for users (`__all__`, the root's stub), or something else takes it."""
-    project = ROOT.parents[1]
-    sources = [*MODULES, *project.glob("benchmarks/*.py"), *project.glob("tests/**/*.py")]
-    sources += [f for f in project.glob("docs/**/*") if f.suffix in (".py", ".md")]
+    sources = [*MODULES, *PROJECT.glob("benchmarks/*.py"), *PROJECT.glob("tests/**/*.py")]
+    sources += [f for f in PROJECT.glob("docs/**/*") if f.suffix in (".py", ".md")]
     texts = [*(f.read_text() for f in [*sources, *ROOT.rglob("*.pyi")])]
     taken = {
         (module, name)
@@ -80,6 +82,25 @@ def test_faces_list_only_names_that_are_taken() -> None:
         if face != "firstpage" and f'"{name}"' not in stub.read_text() and (face, name) not in taken
     ]
     assert idle == []
+
+
+def test_imports_of_scripts_exist() -> None:
+    """Benchmarks and generators are not imported by tests: many need a peer."""
+    scripts = [*(PROJECT / "benchmarks").glob("*.py"), *(PROJECT / "docs").rglob("*.py")]
+    imports = [
+        (script.name, node.module, alias.name)
+        for script in scripts
+        for node in ast.walk(ast.parse(script.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("firstpage")
+        for alias in node.names
+    ]
+    assert len(imports) > 50
+    missing = []
+    for script, name, imported in imports:
+        module = import_module(name or "")
+        if not hasattr(module, imported) and find_spec(f"{name}.{imported}") is None:
+            missing.append(f"{script}: {imported} of {name}")
+    assert missing == []
 
 
 def private_definitions(tree: ast.Module) -> Iterator[str]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,7 @@ from firstpage.data.truth import Truth
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    Features = Array | csr_array
-
+Features: TypeAlias = "Array | csr_array"
 
 HASHED_BYTES = 1 << 16  # bytes of features that a digest covers, at most
 INTERLEAVED = "{source}: the rows of some queries are not contiguous; they were regrouped."

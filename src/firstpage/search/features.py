@@ -160,8 +160,8 @@ class TextFeatures:
                 f"the latent space has {n_dimensions} dimensions, so there is no "
                 f"{', '.join(absent)}"
                 if n_dimensions
-                else "there is no latent space, because documents are missing or on request, so "
-                "there are no features latent.*"
+                else "there is no latent space, on request or because there are too few documents, "
+                "so there are no features latent.*"
             )
             warn(
                 f"{self.index.path}: {reason}; fit it again (`firstpage index --refit`) if the "

@@ -128,3 +128,16 @@ def test_an_assessor_who_says_yes_or_no_does_not_favor_the_first_stage(
         labeled += int(((labels > 0) & (merit == 0)).sum())
     assert labeled == 0
     assert missed <= (5 if name == "adaptive" else 0)  # of about 40 and 200
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 10])
+def test_documents_that_are_all_equal_have_label_0_beside_skipped_ones(k: int) -> None:
+    by_pairs = top_k_of([2, 0, 1, 3][:k], 4, {(0, 2): 0})
+    assert by_pairs.undecided == {0, 2}
+    assert (by_pairs.labels(k)[0], by_pairs.labels(k)[2]) == (0, 0)
+    answers = [Answer(2), Answer(0, skipped=True), Answer(2), Answer(0, skipped=True)]
+    by_grades, _ = play(
+        strategy("five-grade"), TopKTask(4, k), lambda question: answers[question.documents[0]]
+    )
+    assert by_grades.undecided == {0, 2}
+    assert (by_grades.labels(k)[0], by_grades.labels(k)[2]) == (0, 0)

@@ -43,7 +43,6 @@ def system_letter(number: int) -> str:
     return ALPHABET[letter] + (str(round_) if round_ else "")
 
 
-TIE_TOLERANCE = 1e-9
 TEST_NAMES = {
     "randomization": "Fisher's randomization test",
     "t": "paired t-test",

@@ -80,9 +80,11 @@ def _top_k_of_grades(documents: list[int], task: TopKTask, grades: dict[int, int
     for document in documents:
         if grades[document] in levels:
             levels[grades[document]].append(document)
-    last = levels.get(grades[order[-1]], [])
-    crosses = not set(last).issubset(order) or 1 < len(last) == task.n
-    lowest = not any(0 <= grade < grades[order[-1]] for grade in grades.values())
+    least = min(levels, default=0)
+    last = levels.get(least, [])
+    graded = sum(grade >= 0 for grade in grades.values())
+    crosses = not set(last).issubset(order) or 1 < len(last) == graded
+    lowest = not any(0 <= grade < least for grade in grades.values())
     return TopK.from_order(
         order,
         task.n,

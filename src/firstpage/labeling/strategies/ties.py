@@ -46,9 +46,11 @@ def top_k_of(
             outside.sort(key=lambda d: -len(_reachable(d, better)))  # a worse one would exclude it
             for other in outside:
                 levels[-1].take(other)
-        all_equal = 1 < len(last) == n
-        if all_equal or not (bad or top.issuperset(last) or levels[-1].is_above_any()):
+        if not (bad or top.issuperset(last) or levels[-1].is_above_any()):
             undecided = frozenset(last)
+    if not (bad or better):  # nothing but ties: one may hold every document that was judged
+        judged = equal.keys()
+        undecided |= judged if any(judged <= {*level.members} for level in levels) else set()
     tied = tuple(tuple(level.members) for level in levels if len(level.members) > 1)
     return TopK.from_order(order, n, bad=bad, tied=tied, undecided=undecided)
 

@@ -169,6 +169,7 @@ def _small_variation_inside(cells: Cells, model: str) -> Claim:
 
 
 OWN_MODULES = ("labeling", "learned", "printed", "edges")
+LABELING_MODULES = ("assessors", "belief", "session", "simulation", "statistics", "strategies")
 ENTRIES = (
     table1(),
     table1_votes(),
@@ -188,5 +189,9 @@ NIU2012 = PaperStudy(
     "niu2012",
     "Niu, Guo, Lan, Cheng: Top-k Learning to Rank: Labeling, Ranking and Evaluation (SIGIR 2012)",
     {entry.name: entry for entry in ENTRIES},
-    (*MODULES, "firstpage.labeling", *(f"firstpage.papers.niu2012.{name}" for name in OWN_MODULES)),
+    (
+        *MODULES,
+        *(f"firstpage.labeling.{name}" for name in LABELING_MODULES),
+        *(f"firstpage.papers.niu2012.{name}" for name in OWN_MODULES),
+    ),
 )

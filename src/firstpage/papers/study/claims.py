@@ -115,8 +115,8 @@ def _common_runs(first: Floats, second: Floats) -> tuple[Floats, Floats]:
 def _test(*differences: Floats) -> tuple[ClaimVerdict, str]:
     """Return whether all means are above 0, and the significance as the end of a sentence."""
     p_value = max(_p_value(each) for each in differences)
-    identical = all(len(each) > 1 and _standard_error(each) <= ROUNDING_EPS for each in differences)
-    text = "; all runs agree" if identical else _significance(p_value)
+    constant = all(len(each) > 1 and _standard_error(each) <= ROUNDING_EPS for each in differences)
+    text = "; all differences are equal" if constant else _significance(p_value)
     return _verdict(p_value), text
 
 

@@ -337,7 +337,10 @@ def test_pages_accept_head_requests(site: Site) -> None:
     [
         ("shop.jsonl:1: has no id.", "shop.jsonl:1: has no id."),
         ("run:2: has no score.", "run:2: has no score."),
-        ("query: has no\nid.", "Query: has no id."),
+        ("run: has no\nscores.", "run: has no scores."),
+        ("k must be at least 1.", "k must be at least 1."),
+        ("a query has no\ndocument.", "A query has no document."),
+        ("people's votes differ.", "People's votes differ."),
         ("two-way tables need people.", "Two-way tables need people."),
         ("", ""),
     ],

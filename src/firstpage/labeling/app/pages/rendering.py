@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
@@ -231,8 +232,13 @@ def _login_path(request: Request) -> str:
     return f"/login?next={quote(page)}&note=expired"
 
 
+_FIRST_WORD = re.compile(r"(?:a|[a-z][a-z'-]+)(?=[ ,;]|\.?$|\. )")
+
+
 def sentence(error: object) -> str:
-    """Return an error as a sentence for a page; the name of a file in front is not capitalized."""
+    """Return an error as a sentence for a page.
+
+    The name of a file or of a parameter in front is not capitalized.
+    """
     text = plain_text(error)
-    is_word = text.partition(" ")[0].rstrip(",:;.").replace("-", "").isalpha()
-    return text[:1].upper() + text[1:] if is_word else text
+    return text[:1].upper() + text[1:] if _FIRST_WORD.match(text) else text
