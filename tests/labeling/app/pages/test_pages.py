@@ -170,7 +170,7 @@ def test_an_invalid_number_is_reported_on_the_page(site: Site) -> None:
     form |= {"refine": "0", "repeat_rate": "0", "gold_rate": "0", "strategy": "heap"}
     response = client.post("/p/books/setup/judging", data=form)
     assert response.status_code == 400
-    assert "K must be an integer; got &#39;many&#39;." in response.text
+    assert "k must be an integer; got &#39;many&#39;." in response.text
     response = client.post(
         "/p/books/setup/judging", data={**form, "k": "4", "strategy": "nonsense"}
     )
