@@ -28,6 +28,7 @@ import numpy as np
 import firstpage as fp
 from common import cpu_seconds, seconds, show, versions
 from firstpage.learning.losses import PlackettLuce
+from firstpage.learning.rankers.fit.parameters import truth_order
 from firstpage.learning.scorers import Linear
 from firstpage.learning.solvers import BlockObjective
 from train_peers import ridge_cpu, run_peers
@@ -214,7 +215,11 @@ def growth() -> None:
             X = np.ascontiguousarray(data.X, np.float32)
             ranker = fp.ranker(name)
             objective = BlockObjective(
-                ranker._loss(), Linear().bind(X), ranker._truth(data.truth), 4 * 46, threads=1
+                ranker.compose().loss,
+                Linear().bind(X),
+                truth_order(ranker)(data.truth),
+                4 * 46,
+                threads=1,
             )
             cpu = cpu_seconds(lambda f=objective: f(np.full(46, 0.01)), 9)
             cells.append(f"{cpu / data.n_docs * 1e9:.0f}")
@@ -241,7 +246,7 @@ def list_growth() -> None:
     rows = []
     for ranker in rankers:
         cells = [str(ranker)]
-        loss = ranker._loss()
+        loss = ranker.compose().loss
         for n in lengths:
             rng = np.random.default_rng(0)
             labels = rng.choice(5, n, p=[0.52, 0.32, 0.13, 0.02, 0.01]).astype(float)

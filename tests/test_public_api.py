@@ -73,9 +73,8 @@ def test_importing_the_package_loads_no_module_of_it() -> None:
 def test_every_parameter_is_documented_and_exists() -> None:
     wrong = []
     for path, value in CALLABLES.items():
-        docstring = value.__doc__ or ""
-        passed = documented(docstring, "Parameters")
-        fields = documented(docstring, "Attributes") if inspect.isclass(value) else []
+        passed = documented(inspect.getdoc(value) or "", "Parameters")
+        fields = documented(value.__doc__ or "", "Attributes") if inspect.isclass(value) else []
         if not inspect.getdoc(value):
             wrong.append(f"{path}: there is no docstring")
         existing = parameters(value)

@@ -11,7 +11,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
-from firstpage.learning.rankers.model_files import read_model
+from firstpage.learning.models.model_files import read_model
 
 DATA = fp.Synthetic(queries=120, docs=40, features=30, grades=5).dataset()
 RNG = np.random.default_rng(0)

@@ -224,6 +224,8 @@ def _methods(cls: type) -> Iterator[str]:
     """Yield items of a list: methods, each above its parameters."""
     for name, member in _members(cls):
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if _is_ranker(cls) and not member.__doc__:
+            continue  # described once, in the base class
         if inspect.isfunction(function):
             docstring = Docstring.of(function)
             signature = _signature(name, function, is_bound=not isinstance(member, staticmethod))

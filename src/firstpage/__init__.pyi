@@ -55,6 +55,7 @@ from firstpage.evaluation.measures import measure as measure
 from firstpage.evaluation.measures import pair_accuracy as pair_accuracy
 from firstpage.interop.export.targets import export as export
 from firstpage.learning import torch as torch
+from firstpage.learning.models import explain as explain
 from firstpage.learning.rankers import SVMMAP as SVMMAP
 from firstpage.learning.rankers import AdaRank as AdaRank
 from firstpage.learning.rankers import CoordinateAscent as CoordinateAscent
@@ -78,7 +79,6 @@ from firstpage.learning.rankers import TopMargin as TopMargin
 from firstpage.learning.rankers import TopRank as TopRank
 from firstpage.learning.rankers import TopSlack as TopSlack
 from firstpage.learning.rankers import cross_validate as cross_validate
-from firstpage.learning.rankers import explain as explain
 from firstpage.learning.rankers import load as load
 from firstpage.learning.rankers import metric as metric
 from firstpage.learning.rankers import objective as objective

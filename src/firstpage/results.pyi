@@ -6,7 +6,7 @@ from firstpage.evaluation.comparison import WinsAndLosses as WinsAndLosses
 from firstpage.evaluation.measures import Evaluation as Evaluation
 from firstpage.evaluation.measures import PairAccuracy as PairAccuracy
 from firstpage.interop.export import Export as Export
+from firstpage.learning.models import Explanation as Explanation
 from firstpage.learning.rankers import CrossValidation as CrossValidation
-from firstpage.learning.rankers import Explanation as Explanation
 from firstpage.learning.rankers import Tuned as Tuned
 from firstpage.search import SearchResults as SearchResults

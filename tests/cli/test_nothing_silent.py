@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.data.io.json_files import write_json
-from firstpage.learning.rankers.model_files import FILE
+from firstpage.learning.models.model_files import FILE
 from tests.narrow import dense, instance
 
 SYNTHETIC = fp.Synthetic(queries=12, docs=6, features=3, grades=3).dataset()

@@ -19,6 +19,7 @@ import pytest
 import firstpage as fp
 from firstpage import cli
 from firstpage.data.formats import to_qrels, to_run, write_qrels, write_scores
+from tests.narrow import dense
 from tests.patience import PATIENCE
 
 WEB = ("fastapi", "starlette", "uvicorn", "jinja2", "sqlalchemy", "alembic")
@@ -76,9 +77,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = fp.Synthetic(queries=4, docs=5, features=3, seed=0).dataset()
     fp.write(data, path / "data.txt")
     write_qrels(to_qrels(data), path / "data.qrels")
-    write_scores(data.X[:, 0], path / "data.scores")
+    write_scores(dense(data.X)[:, 0], path / "data.scores")
     for number, name in enumerate(("data.run", "other.run")):
-        fp.write_run(to_run(data, data.X[:, number]), path / name)
+        fp.write_run(to_run(data, dense(data.X)[:, number]), path / name)
     fp.ListNet().fit(data).save(path / "model.json")
     return path
 

@@ -11,7 +11,7 @@ import pytest
 import firstpage as fp
 from firstpage import Index, Searcher, TextFeatures
 from firstpage.core.errors import DataError, FirstpageWarning
-from firstpage.learning.rankers.model_files import Model, model_of
+from firstpage.learning.models.model_files import Model, model_of
 from tests.narrow import dense
 from tests.search.test_features import NOT_LATENT, OWN, QUERIES, documents, qrels
 from tests.search.test_index import HOSTILE

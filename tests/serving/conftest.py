@@ -16,7 +16,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
-from firstpage.learning.rankers.model_files import FILE, Model
+from firstpage.learning.models.model_files import FILE, Model
 from firstpage.learning.scorers.forward import Architecture
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring

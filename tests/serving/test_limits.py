@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from firstpage.core import DataError
-from firstpage.learning.rankers.model_files import read_model
+from firstpage.learning.models.model_files import read_model
 from firstpage.serving import served_model
 from firstpage.serving.limits import Limits
 from firstpage.serving.rank_request import RawRequest

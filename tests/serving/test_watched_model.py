@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstpage.learning.rankers.model_files import FILE
+from firstpage.learning.models.model_files import FILE
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.serving.app import Serving
 from firstpage.serving.served_model import ServedModel

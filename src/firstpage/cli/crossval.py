@@ -145,7 +145,7 @@ def command(
     labeled = qrels is None and (
         votes is None
         or bool(tests and of_labels)
-        or any(ranker.reads_labels() for ranker in by_name.values())
+        or any(ranker.compose("votes").reads_labels for ranker in by_name.values())
     )
     judgments = shared.read_qrels_option(qrels, confidences)
     if data.is_file():

@@ -10,7 +10,7 @@ import click
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 from firstpage.interop.report import explanation_page, explanation_text
-from firstpage.learning.rankers import explain
+from firstpage.learning.models import explain
 
 
 @documented_command(

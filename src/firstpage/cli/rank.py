@@ -12,7 +12,7 @@ from firstpage.core import DataError
 from firstpage.data.formats import SUFFIXES, to_run, write_run, write_scores
 from firstpage.data.io import suffix_of
 from firstpage.data.shards import Shards
-from firstpage.learning.rankers import read_model
+from firstpage.learning.models import read_model
 
 
 @documented_command(

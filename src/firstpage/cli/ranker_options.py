@@ -67,7 +67,7 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
 def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
     for ranker in rankers:
-        ranker.check_pairs()
+        ranker.check_parameters("votes")
         if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
             raise click.UsageError(
                 f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "

@@ -30,12 +30,14 @@ from firstpage.data.formats import (
 )
 from firstpage.data.shards import Shards, is_shard_folder, read_shards
 from firstpage.evaluation.measures import Measure, check_judgments
-from firstpage.learning import rankers  # the face: only a model loads what is behind it
+from firstpage.learning import (
+    models as model_files,  # the face: only a model loads what is behind it
+)
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from firstpage.learning.rankers import Model
+    from firstpage.learning.models import Model
 
 
 MAX_NAMES = 5  # file names listed in a note
@@ -270,7 +272,7 @@ def read_truth(
         return plain
     known: dict[str, Any] = {}
     if models:
-        known = options_of_models(data, *map(rankers.read_model, models))
+        known = options_of_models(data, *map(model_files.read_model, models))
     read = read_data_or_shards(data, labeled=plain is None, **known)
     if plain is None:
         return read

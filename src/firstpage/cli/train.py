@@ -124,8 +124,8 @@ def command(
     ranker_options.refuse_without_validation(model, "--valid", valid is not None)
     judgments = shared.read_qrels_option(qrels, confidences)
     votes = None if pairs is None else ranker_options.read_pairs_option(pairs, model)
-    labeled = qrels is None and (votes is None or model.reads_labels())
-    if votes is not None and qrels is not None and not model.reads_labels():
+    labeled = qrels is None and (votes is None or model.compose("votes").reads_labels)
+    if votes is not None and qrels is not None and not model.compose("votes").reads_labels:
         raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
     read_options = shared.feature_options(categorical, position)
     data: Any = shared.read_data_or_shards(train, labeled=labeled, **read_options)
@@ -224,7 +224,7 @@ def _note_pairs(ranker: Ranker, votes: PreferencePairs, data: Any, valid: Any) -
     unvoted = int((trained[0].per_query() == 0).sum())
     if unvoted:
         text += f"; {unvoted:,} of {len(data):,} queries of {data.source} have none"
-    if not ranker.reads_labels() and data.y.min() < data.y.max():
+    if not ranker.compose("votes").reads_labels and data.y.min() < data.y.max():
         text += f"; the labels of {data.source} are not used"
     shared.note(f"{text}.")
 

@@ -59,7 +59,7 @@ from firstpage.evaluation.comparison import compare
 from firstpage.interop.report import explanation_text, means_table
 from firstpage.labeling.app import LOCAL, ServeSettings, check_port, serve
 from firstpage.labeling.app.store import Project, Store
-from firstpage.learning.rankers import explain
+from firstpage.learning.models import explain
 from firstpage.search import Index, Searcher, TextFeatures, choose_features, read_documents
 
 HOST = "127.0.0.1"

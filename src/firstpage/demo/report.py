@@ -26,7 +26,7 @@ from firstpage.interop.report import (
     paragraph,
     utility_figures,
 )
-from firstpage.learning.rankers import Explanation
+from firstpage.learning.models import Explanation
 
 MAX_GRADE = 3
 STYLE = """

@@ -6,13 +6,16 @@
     parameters ◀──vjp── gradient ◀────┘        Truth ──▲
 
 A loss depends on scores and truth, never on features; a scorer on features, never on truth.  A
-ranker is an estimator of scikit-learn: it declares its parameters, and the loss, scorer and solver
-that they mean.  Validation of the arguments, training data and fits are functions.
+ranker is an estimator of scikit-learn: it declares its parameters, and `compose` returns the loss,
+scorer, solver, penalty and device that they mean.  Validation of the arguments, training data and
+fits are functions.  What scores with a model file (models/) needs no ranker and no scikit-learn.
 
 To change                                   open
 ------------------------------------------  -----------------------------------------------------
 a ranker                                    rankers/smooth.py, rankers/svm.py, rankers/direct.py, ..
-what `fit` accepts and checks               rankers/fit/
+how a ranker learns                         rankers/fit/composition.py, rankers/fit/fit.py
+what `fit` accepts and checks               rankers/fit/inputs.py, rankers/fit/preparation.py
+model files, scores and explanations        models/
 choice of parameters, cross-validation      rankers/selection/
 trees of LightGBM and XGBoost               rankers/trees/
 training on shards and clusters             rankers/sharded/

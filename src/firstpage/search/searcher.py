@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data import Dataset, Ids, offsets_from_lengths
-from firstpage.learning.rankers import Model, Ranker, model_of, read_model
+from firstpage.learning.models import FittedRanker, Model, as_model
 from firstpage.search.features import TextFeatures
 from firstpage.search.forward import Matcher
 from firstpage.search.index import Index
@@ -111,7 +111,7 @@ class Searcher:
     def __init__(
         self,
         index: Index | str | os.PathLike[str],
-        model: Ranker | Model | str | os.PathLike[str] | None = None,
+        model: FittedRanker | Model | str | os.PathLike[str] | None = None,
         candidates: int = CANDIDATES,
         own: Sequence[str] = (),
     ) -> None:
@@ -119,7 +119,7 @@ class Searcher:
             raise DataError(f"candidates must be at least 1; got {candidates}.")
         self.index = index if isinstance(index, Index) else Index(index)
         self.candidates = candidates
-        self.model = _as_model(model)
+        self.model = None if model is None else as_model(model)
         self.features: TextFeatures | None = None
         if self.model is not None:
             recipe = self.model.training.get("data", {}).get("recipe")
@@ -202,12 +202,6 @@ def _reasons(
         tuple((names[c], float(values[i, c])) for c in columns)
         for i, columns in enumerate(largest.tolist())
     )
-
-
-def _as_model(model: Ranker | Model | str | os.PathLike[str] | None) -> Model | None:
-    if model is None or isinstance(model, Model):
-        return model
-    return model_of(model) if isinstance(model, Ranker) else read_model(model)
 
 
 def _one_query(X: Array, names: Sequence[str]) -> Dataset:

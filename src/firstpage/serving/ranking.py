@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data import sort_groups
-from firstpage.learning.rankers import LARGE
+from firstpage.learning.models import LARGE
 from firstpage.serving import binary_formats as binary
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY

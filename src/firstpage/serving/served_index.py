@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints
-from firstpage.learning.rankers import Model
+from firstpage.learning.models import Model
 from firstpage.search import BM25, CANDIDATES, MANIFEST, Index, Matcher, Query, TextFeatures
 from firstpage.serving.snippets import WordTerms, displayed
 

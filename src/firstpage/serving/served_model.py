@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.core.kernels.compiler import MAX_INTERPRETED
-from firstpage.learning.rankers import Model, probe_features, read_model, unusable
+from firstpage.learning.models import Model, probe_features, read_model, unusable
 from firstpage.learning.scorers import Contributions
 from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import IndexSummary, ModelDescription

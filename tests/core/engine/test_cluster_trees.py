@@ -12,12 +12,12 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import firstpage as fp
 from firstpage.core.engine.engine import EngineError
 from firstpage.core.errors import DataError
 from firstpage.data.ids import Ids
-from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from firstpage.learning.scorers.trees import Trees

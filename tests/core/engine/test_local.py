@@ -21,6 +21,8 @@ from firstpage.core.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.data.concat import concat_datasets
 from firstpage.data.ids import Ids
 from firstpage.evaluation.measures.registry import MEASURES
+from firstpage.learning.rankers.fit.composition import Composition
+from firstpage.learning.rankers.fit.parameters import truth_order
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.training_data import InMemory
 from firstpage.learning.rankers.sharded.data import ShardedData
@@ -31,7 +33,7 @@ from firstpage.learning.scorers.linear import Linear
 from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.lbfgs import LBFGS
 from tests.core.engine.conftest import DATA
-from tests.narrow import dense, present
+from tests.narrow import dense, instance, present
 
 EXACT = DATA[:40].with_features(DATA[:40].X.astype(np.float64))
 _OTHER = fp.Synthetic(queries=80, docs="uniform(4, 30)", features=7, seed=4).dataset()
@@ -48,9 +50,9 @@ def exact(tmp_path_factory) -> fp.Shards:
 )
 def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str) -> None:
     ranker = fp.ranker(name)
-    loss, scorer = ranker._loss(), Linear()
-    sharded = ShardedData.from_shards(exact, LocalEngine(1), None, ranker._truth, True)
-    in_memory = InMemory(EXACT, convert=ranker._truth).without_uninformative()
+    loss, scorer = instance(Composition, ranker.compose()).loss, Linear()
+    sharded = ShardedData.from_shards(exact, LocalEngine(1), None, truth_order(ranker), True)
+    in_memory = InMemory(EXACT, convert=truth_order(ranker)).without_uninformative()
     sharded_objective, objective = (
         data.objective(loss, scorer, data.bind(scorer, 0), 0.3, LBFGS(), 1)
         for data in (sharded, in_memory)
@@ -270,8 +272,10 @@ def test_trees_over_shards_read_the_scale_of_all_grades(
     grades: tuple[fp.Dataset, fp.Shards],
 ) -> None:
     ranker = fp.ranker("LambdaRank(measure=ERR@5, scorer=trees)")
-    data = ShardedData.from_shards(grades[1], LocalEngine(1), None, ranker._truth, True)
-    growth: Any = data.loss_growth(Trees(), ranker._tree_loss(), GrowthOptions(None, 0, 1))
+    data = ShardedData.from_shards(grades[1], LocalEngine(1), None, truth_order(ranker), True)
+    growth: Any = data.loss_growth(
+        Trees(), instance(Composition, ranker.compose("trees")).loss, GrowthOptions(None, 0, 1)
+    )
     assert growth.objective.loss.measure == "ERR(max=4)@5"
 
 
@@ -348,7 +352,7 @@ def test_uses_that_shards_do_not_have_are_refused_in_one_line(
 def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:
     with pytest.raises(DataError, match="processed on CPUs"):
         fp.RankNet(device="cuda").fit(shards)
-    data = ShardedData.from_shards(shards, LocalEngine(1), None, fp.RankNet()._truth, True)
+    data = ShardedData.from_shards(shards, LocalEngine(1), None, truth_order(fp.RankNet()), True)
     with pytest.raises(DataError, match="TopRank trains on data in memory, not on shards"):
         data.in_memory("TopRank")
 

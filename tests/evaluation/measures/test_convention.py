@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_the_result_shows_the_convention() -> None:
 def test_the_seed_of_a_comparison_is_that_of_its_convention() -> None:
     rng = np.random.default_rng(0)
     systems, labels = {"a": rng.random(60), "b": rng.random(60)}, [0, 1, 2] * 20
-    options = {"qid": np.repeat(np.arange(20), 3), "measures": "DCG", "rounds": 100}
+    options: dict[str, Any] = {"qid": np.repeat(np.arange(20), 3), "measures": "DCG", "rounds": 100}
     first, again, other = (
         fp.compare(systems, labels, convention=fp.Convention(seed=seed), **options)
         for seed in (0, 0, 1)

@@ -36,7 +36,7 @@ def test_any_integer_is_a_valid_seed() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure must be a string"),
+        (lambda: fp.evaluate([1], [1], qid=[1], measures=[5]), "a measure must be a string"),  # type: ignore[list-item]
         (lambda: fp.evaluate([1], [1], qid=[1], measures=None), "measures must be texts"),  # type: ignore[arg-type]
         (lambda: fp.evaluate([1, 2], [1, 0], qid=["a", None]), "qid of row 1 is missing"),
         (lambda: fp.measure("AP(rel=nan)"), "rel of AP must be finite"),

@@ -228,7 +228,8 @@ def test_ideal_is_the_maximum_over_all_orders(pool, numbers, form) -> None:
     gains, weights = np.array(numbers[:4], float), np.array(numbers, float).reshape(4, 4)
     utility = fp.dcglearn.Utility((0, 1, 2, 3), weights, gains, np.array(numbers[4:8], float), form)
     lists = make_lists(np.zeros(len(pool)), pool, fp.Convention(), np.zeros(len(pool)), None)
-    result = fp.measure("NDCG", of=utility)._ideal_dcg(lists)
+    learned: Any = fp.measure("NDCG", of=utility)
+    result = learned._ideal_dcg(lists)
     assert result == pytest.approx([ideal_value(utility.table(), pool)], abs=1e-9)
 
 

@@ -12,8 +12,8 @@ import firstpage as fp
 from firstpage.interop.export.float32 import floor32, unscaled
 from firstpage.interop.export.solr import SOLR_EPSILON, lowered
 from firstpage.interop.export.targets import TARGETS
-from firstpage.learning.rankers.model_files import model_of
-from firstpage.learning.rankers.scorings import Cascade
+from firstpage.learning.models.model_files import model_of
+from firstpage.learning.models.scorings import Cascade
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from tests.interop.export.conftest import (
     NAMES,
@@ -104,7 +104,7 @@ def test_solr_scales_features_with_tiny_thresholds() -> None:
 
 
 def test_solr_rejects_thresholds_it_cannot_represent() -> None:
-    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.models.model_files import Model
     from firstpage.learning.scorers.stumps import StumpsScoring
 
     scoring = StumpsScoring.from_stumps(1, [0, 0], [-2e-30, 1e38], [1.0, 1.0])
@@ -170,7 +170,7 @@ def test_special_characters_in_names_are_preserved() -> None:
 
 
 def test_empty_models_score_zero() -> None:
-    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.models.model_files import Model
     from firstpage.learning.scorers.stumps import StumpsScoring
 
     model = Model("RankBoost", {}, StumpsScoring.from_stumps(6, [], [], []), None, None, {})
@@ -235,7 +235,7 @@ def _trees(library: str = "lightgbm", **options: object):
 
 
 def test_many_trees_cause_a_warning_about_rounding() -> None:
-    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.models.model_files import Model
     from firstpage.learning.scorers.stumps import StumpsScoring
 
     count = 201
@@ -293,7 +293,7 @@ def test_extreme_float32_numbers(target: str, kind: str) -> None:
 
 
 def test_weights_out_of_the_float32_range_are_rejected() -> None:
-    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.models.model_files import Model
     from firstpage.learning.scorers.linear import LinearScoring
 
     for weight in (1e39, 1e-31):
@@ -323,7 +323,7 @@ def test_real_data(real_data: Path) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_stumps_of_any_magnitude(seed: int) -> None:
     """Thresholds from 1e-40 to 1e38, features exactly at them and at their neighbors."""
-    from firstpage.learning.rankers.model_files import Model
+    from firstpage.learning.models.model_files import Model
     from firstpage.learning.scorers.stumps import StumpsScoring
 
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.interop.export.targets import TARGETS
-from firstpage.learning.rankers.model_files import Model
+from firstpage.learning.models.model_files import Model
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.stumps import StumpsScoring
 from tests.cli.conftest import run  # noqa: F401

@@ -14,7 +14,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.transforms import transform_from_dict
-from firstpage.learning.rankers.model_files import Model, model_of
+from firstpage.learning.models.model_files import Model, model_of
 from firstpage.learning.scorers.forward import Architecture
 from firstpage.learning.scorers.network_scoring import InputTransform, NetworkScoring
 from firstpage.learning.scorers.stumps import StumpsScoring

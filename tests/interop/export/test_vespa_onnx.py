@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.learning.rankers.model_files import Model
+from firstpage.learning.models.model_files import Model
 from tests.interop.export.conftest import (
     NAMES,
     RANKERS,

@@ -9,7 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.data.io.json_files import write_json
-from firstpage.learning.rankers.model_files import read_model
+from firstpage.learning.models.model_files import read_model
 from tests.interop.export.conftest import RANKERS, TOLERANCE, dataset, predict, probe, ranker
 from tests.interop.export.engines import ranklib
 

@@ -89,7 +89,7 @@ def test_fits_are_seeded_and_equal_for_any_number_of_threads(name: str) -> None:
         ("ListMLE(k=3, solver=lbfgs)", "needs a stochastic solver"),
         ("RankSVM(k=3, solver=cutting plane)", "needs a stochastic solver"),
         ("RankNet(solver=sgd)", "orders equal labels of the top k; give RankNet k"),
-        ("ListMLE(k=3, solver=sgd, scorer=trees)", "needs linear scores or a network"),
+        ("ListMLE(k=3, scorer=trees)", "needs linear scores or a network"),
         ("ListMLE(k=3, solver=sgd, device=cuda)", "needs linear scores or a network"),
         ("RankBoost(k=3)", "and RankBoost has none; use ties='random'"),
         ("LambdaMART", "and LambdaMART has none; use ties='random'"),

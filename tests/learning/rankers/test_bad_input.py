@@ -55,7 +55,7 @@ def bad(value: float) -> np.ndarray:
         (lambda: fp.FocusedNet(beta=2).fit(X, Y, qid=Q), "beta must be from 0 to 1"),
         (lambda: fp.FocusedNet(k=None).fit(X, Y, qid=Q), "FocusedNet needs k"),
         (lambda: fp.ListNet(scorer="trees(library=catboost)").fit(X, Y, qid=Q), "library must be one of"),
-        (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=X), "valid must be a Dataset"),
+        (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=X), "valid must be a Dataset"),  # type: ignore[arg-type]
         (lambda: fp.ListNet().fit(X, Y, qid=Q, valid=(X[:, :2], Y, Q)), "expecting 3 features"),
         (lambda: fp.ListNet().fit(X, Y, qid=Q).predict(X[:, :2]), "expecting 3 features"),
         (lambda: fp.ListNet(normalize="minmax").fit(X, Y, qid=Q).predict(X), "call predict\\(X, qid"),
@@ -262,7 +262,7 @@ def damaged(path, change) -> str:
 def _signed(section: dict, contents: dict, **changes) -> None:
     """Change the contents and update the checksum."""
     from firstpage.data.io.json_files import json_digest
-    from firstpage.learning.rankers.model_files import FIELDS
+    from firstpage.learning.models.model_files import FIELDS
 
     section.update(changes)
     contents["sha256"] = json_digest({name: contents[name] for name in FIELDS})

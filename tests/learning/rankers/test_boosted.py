@@ -585,10 +585,9 @@ def test_warm_start_continues(unfitted, tmp_path) -> None:
 def test_degenerate_data_give_a_finite_model() -> None:
     X = np.random.default_rng(0).normal(size=(12, 3))
     y, q = np.array([2, 1, 0, 0, 1, 0, 2, 0, 0, 1, 0, 1]), np.repeat([1, 2, 3], 4)
-    for cls, weak in itertools.product(
-        (fp.RankBoost, fp.AdaRank, fp.FocusedBoost), ("stumps", "features")
-    ):
-        for x, labels, qid in [
+    boosters: list[type[fp.Ranker]] = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
+    for cls, weak in itertools.product(boosters, ("stumps", "features")):
+        cases: list[tuple[Any, Any, Any]] = [
             (X, np.ones(12), q),
             (X, np.zeros(12), q),
             (X, -y, q),
@@ -600,7 +599,8 @@ def test_degenerate_data_give_a_finite_model() -> None:
             (X * 1e-300, y, q),
             (X * 1e-320, y, q),
             (X, y * 1e6, q),
-        ]:
+        ]
+        for x, labels, qid in cases:
             for k in (1, 3, 100):
                 ranker = cls(k=k, weak=weak, rounds=30).fit(x, labels, qid=qid)
                 assert np.isfinite(ranker.predict(x)).all(), (cls, weak, k)

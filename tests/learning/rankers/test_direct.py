@@ -32,7 +32,7 @@ def test_losses_of_random_samples_are_not_fitted_by_lbfgs() -> None:
         fp.PLRank(solver="lbfgs").fit(TRAIN)
     from firstpage.learning.scorers.linear import BoundLinear
 
-    chosen = solver_for("auto", fp.PLRank()._loss(), BoundLinear(X), 7)
+    chosen = solver_for("auto", fp.PLRank().compose().loss, BoundLinear(X), 7)
     assert isinstance(chosen, Adam)
     assert chosen.whiten
     assert chosen.seed == 7

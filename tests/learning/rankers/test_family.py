@@ -40,7 +40,7 @@ EXPECTED = {
     fp.TopRank: {**INEXACT, "check_methods_subset_invariance": "a query's documents are compared"},
 }
 DIRECT = [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent]
-BOOSTED = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
+BOOSTED: list[type[fp.Ranker]] = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
 FEW: dict[type[fp.Ranker], dict[str, Any]] = {  # parameters for short fits
     **{cls: {"rounds": 10} for cls in BOOSTED},
     **{cls: {"C": 0.1} for cls in (fp.RankSVM, fp.TopMargin, fp.TopSlack)},
@@ -294,7 +294,7 @@ def test_focused_net_with_beta_0_or_1_is_one_loss() -> None:
         (0.0, PairwiseLogistic(4, "cross", True), 1 / np.log(2)),
         (1.0, TopList(4), 1.0),
     ]:
-        mixed = fp.FocusedNet(4, beta)._loss().value_grad(scores, top.truth)
+        mixed = fp.FocusedNet(4, beta).compose().loss.value_grad(scores, top.truth)
         alone = part.value_grad(scores, top.truth)
         assert mixed[0] == pytest.approx(factor * alone[0])
         assert mixed[1] == pytest.approx(factor * alone[1])

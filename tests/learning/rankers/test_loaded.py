@@ -16,8 +16,8 @@ from sklearn.base import clone
 import firstpage as fp
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.io.json_files import json_digest
+from firstpage.learning.models.model_files import FIELDS
 from firstpage.learning.rankers.fit.progress import ATTRIBUTES, Step, fit_record, fitted_attributes
-from firstpage.learning.rankers.model_files import FIELDS
 from firstpage.learning.rankers.registry import RANKERS
 from firstpage.learning.solvers.descent import SGD, GradientDescent
 from tests.narrow import present

@@ -9,7 +9,7 @@ import pytest
 import firstpage as fp
 from firstpage.core.errors import FirstpageWarning
 from firstpage.data.categories import MAX_CATEGORIES
-from firstpage.learning.rankers.model_files import read_model
+from firstpage.learning.models.model_files import read_model
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from tests.narrow import dense, instance
 

@@ -36,11 +36,11 @@ STRUCTURAL = [
 
 def objective(ranker: Any, weights: Any = None) -> float:
     """Return the objective of a fitted ranker, from its loss with an exact search."""
-    loss = ranker._loss()
+    loss = ranker.compose().loss
     if isinstance(loss, StructuralHinge):
         loss = replace(loss, search="chords")
     values = loss.value_grad(TRAIN.X @ ranker.coef_, TRAIN.truth)[0]
-    penalty = ranker._penalty() / 2 * float(ranker.coef_ @ ranker.coef_)
+    penalty = ranker.compose().penalty / 2 * float(ranker.coef_ @ ranker.coef_)
     return float(np.average(values, weights=weights)) + penalty
 
 

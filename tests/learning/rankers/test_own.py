@@ -19,11 +19,13 @@ import firstpage as fp
 from firstpage.core.registry import _DEFINED, ParameterError
 from firstpage.core.types import Floats
 from firstpage.learning.losses.registry import LOSSES
+from firstpage.learning.rankers.fit.composition import Composition
 from firstpage.learning.rankers.methods import METHODS
 from firstpage.learning.rankers.registry import RANKERS
 from firstpage.learning.solvers import objective
 from tests.learning.rankers.own_module import LabelSquares, SquaresRanker, label_squares
 from tests.learning.rankers.test_networks import INEXACT
+from tests.narrow import instance
 
 DATA = fp.Synthetic(queries=12, docs=8, features=4, grades=3, seed=1).dataset()
 OWN = "tests.learning.rankers.own_module"
@@ -500,7 +502,8 @@ def test_a_registered_local_class_loads_again(tmp_path: Path) -> None:
         pass
 
     fp.LossRanker(loss=Local(3.0)).fit(DATA).save(tmp_path / "model.json")
-    assert fp.load(tmp_path / "model.json")._loss() == Local(3.0)
+    loaded = fp.load(tmp_path / "model.json")
+    assert instance(Composition, loaded.compose()).loss == Local(3.0)
 
 
 def test_a_missing_module_is_one_line_and_scores_do_not_need_it(tmp_path: Path) -> None:
@@ -512,6 +515,6 @@ def test_a_missing_module_is_one_line_and_scores_do_not_need_it(tmp_path: Path) 
     with pytest.raises(fp.DataError, match=r"'gone\.losses' cannot be imported") as raised:
         fp.load(path)
     assert "`firstpage rank` and `serve` do not need it" in str(raised.value)
-    from firstpage.learning.rankers.model_files import read_model
+    from firstpage.learning.models.model_files import read_model
 
     np.testing.assert_array_equal(read_model(path).predict(DATA), fitted.predict(DATA))

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 import firstpage as fp
 from firstpage.core.errors import DataError
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.learning.rankers.scorings import Cascade
+from firstpage.learning.models.scorings import Cascade
 from tests.narrow import instance
 
 DATA = fp.Synthetic(queries=60, docs="uniform(5, 40)", features=6, grades=3, seed=2).dataset()

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 
 import firstpage as fp
 from firstpage.core.registry import ParameterError
-from firstpage.learning.rankers.model_files import Model
-from firstpage.learning.rankers.scorings import Cascade, Stage, scoring_from_dict
+from firstpage.learning.models.model_files import Model
+from firstpage.learning.models.scorings import Cascade, Stage, scoring_from_dict
 from firstpage.learning.scorers.linear import Linear, LinearScoring
 from firstpage.learning.scorers.mlp import MLP
 from firstpage.learning.scorers.network_scoring import NetworkScoring

@@ -110,7 +110,7 @@ def structural(
 
 
 def problem(ranker: Any, dataset: fp.Dataset, frozen: np.ndarray | None) -> Problem:
-    if isinstance(ranker, fp.TopMargin):
+    if isinstance(ranker, fp.TopMargin | fp.TopSlack):
         slacks, weights = structural(dataset, ranker, frozen)
     elif isinstance(ranker, fp.SVMMAP):
         slacks = [ap_constraints(X, y > 0) for X, y in by_query(dataset)]

@@ -43,7 +43,7 @@ def test_identical_runs_have_no_p_value() -> None:
         claims.at_least("x", same, 0.4),
         claims.below("x", same, 0.6),
         claims.no_greater("x", same, same, 0.1),
-        claims.greater("x", same + np.arange(3) + 0.1, same + np.arange(3)),
+        claims.greater("x", same + np.arange(3.0) + 0.1, same + np.arange(3.0)),
     ):
         assert claim.evidence.endswith("; all differences are equal")
 

@@ -100,7 +100,7 @@ def read(
     progress: Progress | None = None,
     labeled: bool = True,
     **options: Any,
-) -> Dataset | Qrels | Run:
+) -> Any:
     """Read a file of any supported format.
 
     Parameters

@@ -15,7 +15,7 @@ from firstpage.core import Advice, DataError, Floats, Ints, location
 from firstpage.data import Categories, Transform
 from firstpage.data.io import read_all
 from firstpage.interop.export.float32 import forest32, unscaled
-from firstpage.learning.rankers import Model, check_probes
+from firstpage.learning.models import Model, check_probes
 from firstpage.learning.scorers import MAX_TREE_DEPTH, Forest, JsonObject, NetworkScoring, Scoring
 
 CONSTANT = "constant"  # the name of a feature that is always 1

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from firstpage.core import Advice, DataError, lookup
 from firstpage.data.io import write_bytes
@@ -21,10 +21,7 @@ from firstpage.interop.export.export_model import (
     is_constant,
     select_stage,
 )
-from firstpage.learning.rankers import Model, model_of, read_model
-
-if TYPE_CHECKING:
-    from firstpage.learning.rankers import Ranker
+from firstpage.learning.models import FittedRanker, Model, as_model
 
 PLACEHOLDER = "FILL_IN"
 README = "README.md"
@@ -383,7 +380,7 @@ class Export:
 
 
 def export(
-    model: Ranker | Model | str | os.PathLike[str],
+    model: FittedRanker | Model | str | os.PathLike[str],
     to: str,
     output: str | os.PathLike[str] | None = None,
     *,
@@ -461,15 +458,11 @@ def export(
     return result
 
 
-def _model(model: Ranker | Model | str | os.PathLike[str]) -> Model:
+def _model(model: FittedRanker | Model | str | os.PathLike[str]) -> Model:
     """Return the model of a fitted ranker or a file."""
-    if isinstance(model, Model):
-        return model
-    if isinstance(model, (str, os.PathLike)):
-        return read_model(model)
-    if not hasattr(model, "model_"):
+    if not isinstance(model, (Model, str, os.PathLike)) and not hasattr(model, "model_"):
         raise DataError(f"export takes a fitted ranker or a model file; got {model!r}.")
-    return model_of(model)
+    return as_model(model)
 
 
 def _export_name(name: str | None, ranker: str) -> str:

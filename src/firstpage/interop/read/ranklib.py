@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.core import DataError, location
 from firstpage.data.io import read_all
-from firstpage.learning.rankers import Model
+from firstpage.learning.models import Model
 from firstpage.learning.scorers import (
     MAX_TREE_DEPTH,
     LinearScoring,

@@ -11,7 +11,8 @@ from firstpage.core import DataError, Table, charts
 from firstpage.data.formats import NO_LIMITS, read_csv_rows
 from firstpage.data.io import read_all
 from firstpage.interop.report.html_page import figure, page
-from firstpage.learning.rankers import CrossValidation, Explanation
+from firstpage.learning.models import Explanation
+from firstpage.learning.rankers import CrossValidation
 
 BAR_WIDTH = 40  # characters of the longest bar
 MAX_EFFECTS = 8  # step functions that are drawn

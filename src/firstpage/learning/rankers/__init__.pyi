@@ -5,12 +5,6 @@ from firstpage.learning.rankers.boosted import RankBoost as RankBoost
 from firstpage.learning.rankers.direct import CoordinateAscent as CoordinateAscent
 from firstpage.learning.rankers.direct import LambdaRank as LambdaRank
 from firstpage.learning.rankers.direct import PLRank as PLRank
-from firstpage.learning.rankers.explanation import Explanation as Explanation
-from firstpage.learning.rankers.explanation import explain as explain
-from firstpage.learning.rankers.finite_scores import LARGE as LARGE
-from firstpage.learning.rankers.finite_scores import check_probes as check_probes
-from firstpage.learning.rankers.finite_scores import probe_features as probe_features
-from firstpage.learning.rankers.finite_scores import unusable as unusable
 from firstpage.learning.rankers.fit.pair_measures import ACCURACY as ACCURACY
 from firstpage.learning.rankers.fit.pair_measures import DEFAULT_MEASURE as DEFAULT_MEASURE
 from firstpage.learning.rankers.fit.pair_measures import LOG_LOSS as LOG_LOSS
@@ -20,9 +14,6 @@ from firstpage.learning.rankers.fit.progress import Step as Step
 from firstpage.learning.rankers.learned_fusion import LearnedFusion as LearnedFusion
 from firstpage.learning.rankers.learned_fusion import parse_fusion as parse_fusion
 from firstpage.learning.rankers.methods import create_ranker as create_ranker
-from firstpage.learning.rankers.model_files import Model as Model
-from firstpage.learning.rankers.model_files import model_of as model_of
-from firstpage.learning.rankers.model_files import read_model as read_model
 from firstpage.learning.rankers.registry import RANKERS as RANKERS
 from firstpage.learning.rankers.registry import describe_rankers as describe_rankers
 from firstpage.learning.rankers.registry import load as load

@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
-from firstpage.core import DataError, Floats, Ints, Tabular, check_number, inherit_sections
-from firstpage.core.engine import LocalEngine, open_engine
-from firstpage.data import Dataset, check_impute, sort_groups
+from firstpage.core import DataError, Floats, Ints, Tabular, inherit_sections
+from firstpage.core.engine import open_engine
+from firstpage.data import Dataset, sort_groups
 from firstpage.data.shards import Shards
-from firstpage.evaluation.measures import evaluate, predict_shards
-from firstpage.learning.rankers.explanation import explain
-from firstpage.learning.rankers.finite_scores import check_scores
-from firstpage.learning.rankers.fit.checks import (
-    check_labels,
-    check_qid,
-    group_by_query,
+from firstpage.evaluation.measures import predict_shards
+from firstpage.learning.models.explanation import explain
+from firstpage.learning.models.finite_values import check_scores
+from firstpage.learning.models.model_files import save
+from firstpage.learning.models.scorings import Stage, scores_of
+from firstpage.learning.rankers.fit.checks import check_qid, group_by_query
+from firstpage.learning.rankers.fit.composition import Procedure
+from firstpage.learning.rankers.fit.estimator import (
+    Documents,
+    Grid,
+    LearnsFrom,
+    QueryIds,
+    StepCallback,
+    Ties,
+    Validation,
+    Votes,
+    reads_missing,
 )
-from firstpage.learning.rankers.fit.estimator import check_is_fitted
-from firstpage.learning.rankers.fit.inputs import PASS_QID
-from firstpage.learning.rankers.fit.pair_measures import (
-    NEEDS_PAIRS,
-    PairMeasure,
-    any_measure,
-    pair_measure,
-    truth_of_pairs,
-)
-from firstpage.learning.rankers.fit.pairs import join_pairs
-from firstpage.learning.rankers.fit.progress import Step
-from firstpage.learning.rankers.fit.training_data import with_weights
-from firstpage.learning.rankers.model_files import save
-from firstpage.learning.rankers.scorings import Stage, scores_of
-from firstpage.learning.rankers.training import (
+from firstpage.learning.rankers.fit.inputs import columns_of, validated
+from firstpage.learning.rankers.fit.pair_measures import any_measure
+from firstpage.learning.rankers.fit.parameters import composition_of
+from firstpage.learning.rankers.fit.preparation import (
     ENGINE_NEEDS_SHARDS,
     OWN_LABELS,
-    PAIRS_IN_MEMORY,
-    TrainableEstimator,
+    check_arguments,
+    from_memory,
+    from_shards,
+    from_votes,
     qid_of_groups,
 )
-from firstpage.learning.rankers.trees.growth import TreeObjective
+from firstpage.learning.rankers.fit.progress import ATTRIBUTES
+from firstpage.learning.rankers.fit.run import run_fit
+from firstpage.learning.rankers.fit.scoring import mean_measure, mean_of_votes
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
-Ties = Literal["share", "random", "resample"]
-Grid = dict[str, list[Any]]
-"""The values to try, by parameter."""
 NEEDS_LISTS = "this network attends to the other documents of a query; call predict(X, qid=..)."
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(TrainableEstimator, Tabular):
+class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of all rankers: a scikit-learn estimator for documents grouped by query.
 
     The parameters are the fields of a dataclass, whose `__init__` only stores them.  As a data
@@ -148,6 +148,14 @@ class Ranker(TrainableEstimator, Tabular):
     _about = ""  # one line, for listings
     _grid: ClassVar[Grid] = {}  # the values that the papers search
     _orders_all: ClassVar[bool] = False  # whether it learns from a full order without k
+    needs_preferences: ClassVar[bool] = True  # queries with equal labels are uninformative
+    _weights_by_copying: ClassVar[bool] = False  # documents can only be weighted by copying them
+    _learns_from_votes: ClassVar[bool] = False
+    _uses_positions: ClassVar[bool] = False  # corrects for the positions of the training data
+    _supports_shards: ClassVar[bool] = False
+    _shard_alternative: ClassVar[str] = "a ranker with linear weights"  # where they are refused
+
+    _memory = None  # what the last fit computed about its data, for `reuse`
 
     k: int | None = None
     _: KW_ONLY
@@ -165,48 +173,42 @@ class Ranker(TrainableEstimator, Tabular):
         super().__init_subclass__(**options)
         inherit_sections(cls)
 
-    # --- defined by subclasses
+    def compose(self, learns_from: LearnsFrom = "labels") -> Procedure:
+        """Return how the ranker learns; raise an error for a parameter of the ranker's own.
 
-    def _reuse(self, other: Ranker) -> None:
-        """Reuse in the next fit what `other`, fitted on the same data, has computed."""
+        Parameters
+        ----------
+        learns_from : {"labels", "votes", "trees"}, default "labels"
+            What the loss reads: labels, votes on pairs, or labels by trees, which sum over
+            documents.
 
-    def _paper_grid(self) -> Grid:
-        """Return the parameter grid of the papers."""
-        return dict(self._grid)
-
-    def _tree_objective(self) -> TreeObjective:
-        """Return the ranker's loss as an objective for LightGBM and XGBoost."""
-        raise DataError(f"{type(self).__name__} has no loss that boosted trees can minimize.")
-
-    def _check_resampling(self) -> None:
-        """Raise an error unless the ranker can draw new orders of equal labels in every epoch."""
-        raise DataError(
-            f"ties='resample' needs the epochs of a stochastic solver, and {type(self).__name__} "
-            "has none; use ties='random'."
-        )
+        Returns
+        -------
+        Procedure
+            The loss, scorer, solver, penalty and device of the ranker, or a procedure of its own.
+        """
+        raise AssertionError(f"{type(self).__name__} does not learn")
 
     def _frame_columns(self) -> dict[str, Any]:
         """Return the features and their importances."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         explanation = explain(self)
         return {"feature": list(explanation.names), "importance": explanation.values}
 
-    # --- scikit-learn's interface
-
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Documents,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        pairs: Any = None,
-        sample_weight: Any = None,
-        valid: Any = None,
-        progress: Callable[[Step], object] | None = None,
+        qid: QueryIds | None = None,
+        pairs: Votes | None = None,
+        sample_weight: ArrayLike | None = None,
+        valid: Validation | None = None,
+        progress: StepCallback | None = None,
         engine: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        position: Any = None,
-        group: Any = None,
+        position: ArrayLike | None = None,
+        group: ArrayLike | None = None,
     ) -> Self:
         """Train on a Dataset, on arrays, or on Shards.
 
@@ -261,30 +263,30 @@ class Ranker(TrainableEstimator, Tabular):
         """
         before = dict(self.__dict__)
         try:
-            self.check_parameters()
-            self._check_position(X, position)
             if group is not None:
                 qid = qid_of_groups(X, qid, group)
+            check_arguments(self, X, pairs, engine, position, y, qid, sample_weight)
+            procedure = composition_of(self, "labels" if pairs is None else "votes")
             if isinstance(X, Shards):
-                if pairs is not None:
-                    raise DataError(PAIRS_IN_MEMORY)
-                self._check_shards(X, y, qid, sample_weight)
                 with open_engine(engine, self.threads) as shard_engine:
-                    self._fit(self._from_shards(X, shard_engine), valid, progress, checkpoint)
-            elif pairs is not None and engine is None:
-                self._fit_pairs(X, y, qid, sample_weight, pairs, valid, progress, checkpoint)
-            elif engine is not None:
-                raise DataError(ENGINE_NEEDS_SHARDS)
+                    procedure.check_engine(shard_engine)
+                    shards = from_shards(self, X, shard_engine)
+                    run_fit(self, procedure, shards, valid, progress, checkpoint)
+            elif pairs is not None:
+                labeled = procedure.reads_labels
+                voted = from_votes(self, X, y, qid, sample_weight, pairs, valid, labeled)
+                training, valid, votes = voted
+                run_fit(self, procedure, training, valid, progress, checkpoint, votes)
             else:
-                training = self._in_memory(X, y, qid, sample_weight, position)
-                self._fit(training, valid, progress, checkpoint)
+                training = from_memory(self, X, y, qid, sample_weight, position)
+                run_fit(self, procedure, training, valid, progress, checkpoint)
         except BaseException:  # a fit that fails keeps the previous model
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         return self
 
-    def predict(self, X: Any, *, qid: Any = None, engine: Any = None) -> Floats:
+    def predict(self, X: Documents, *, qid: QueryIds | None = None, engine: Any = None) -> Floats:
         """Return one score per document; higher is better.
 
         Parameters
@@ -315,7 +317,7 @@ class Ranker(TrainableEstimator, Tabular):
         >>> ranker.predict([[5.0], [4.0]]).round(3).tolist()
         [4.0, 3.0]
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         if isinstance(X, Shards):
             if qid is not None:
                 raise DataError(OWN_LABELS)
@@ -332,7 +334,7 @@ class Ranker(TrainableEstimator, Tabular):
         if by_query and self.model_.network and qid is None and not isinstance(X, Dataset):
             raise DataError(NEEDS_LISTS)
         query_ids = qid if scaled or by_query else None
-        data = self._dataset(X, None, query_ids, reset=False, labeled=False)
+        data = validated(self, X, None, query_ids, reset=False, labeled=False)
         if qid is not None and query_ids is None:
             check_qid(qid, data.n_docs)
         if data.n_features != self.model_.n_features:
@@ -362,11 +364,11 @@ class Ranker(TrainableEstimator, Tabular):
         DataError
             If the features of the data are not those of the model.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         transform = getattr(self, "transform_", None)
-        return Stage(type(self).__name__, self.model_, transform, self._columns(data))
+        return Stage(type(self).__name__, self.model_, transform, columns_of(self, data))
 
-    def rank(self, X: Any, *, qid: Any = None) -> Ints:
+    def rank(self, X: Documents, *, qid: QueryIds | None = None) -> Ints:
         """Return the row numbers of each query's documents, best first.
 
         Parameters
@@ -404,12 +406,12 @@ class Ranker(TrainableEstimator, Tabular):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: Documents,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        pairs: Any = None,
+        qid: QueryIds | None = None,
+        sample_weight: ArrayLike | None = None,
+        pairs: Votes | None = None,
     ) -> float:
         """Return the mean of `measure` over the queries; greater is better.
 
@@ -445,46 +447,8 @@ class Ranker(TrainableEstimator, Tabular):
         1.0
         """
         if pairs is not None:
-            return self._score_pairs(X, y, sample_weight, pairs)
-        return self._score_by(any_measure(self.measure_name()), X, y, qid, sample_weight)
-
-    def _score_by(
-        self, measure: Any, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Return the mean of any measure over the queries, negated if lower is better."""
-        if isinstance(measure, PairMeasure):
-            raise DataError(NEEDS_PAIRS.format(measure))
-        if isinstance(X, Shards):
-            if y is not None or qid is not None or sample_weight is not None:
-                raise DataError(OWN_LABELS)
-            values = evaluate(self, X, measures=measure, engine=LocalEngine(self.threads)).values[0]
-            mean = float(values.mean())
-            return -mean if measure.lower_is_better else mean
-        if isinstance(X, Dataset) and y is not None:
-            raise DataError("a Dataset has labels of its own; drop y.")
-        scores = self.predict(X, qid=qid)
-        trained_queries = self.training_.get("data", {}).get("queries")
-        if qid is None and not isinstance(X, Dataset) and trained_queries != 1:
-            raise DataError(f"score needs the query id of all {len(scores)} rows: {PASS_QID}")
-        if isinstance(X, Dataset):
-            data = replace(X, query_weights=None, row_order=None)  # weights are for training
-        else:
-            rows = len(scores)
-            data = group_by_query(np.zeros((rows, 1)), check_labels(y, rows), qid, None)
-            scores = scores if data.row_order is None else scores[data.row_order]
-        values = evaluate(scores, data, measures=measure).values[0]
-        weights = with_weights(data, sample_weight).query_weights
-        mean = float(np.average(values, weights=weights))
-        return -mean if measure.lower_is_better else mean
-
-    def _score_pairs(self, X: Any, y: object, sample_weight: object, pairs: Any) -> float:
-        """Return the mean of the measure over votes on pairs."""
-        measure = pair_measure(self.measure_name())
-        if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
-            raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
-        rows, _ = join_pairs(pairs, X, None)
-        mean = measure.mean(self.predict(X), truth_of_pairs(X, rows))
-        return -mean if measure.lower_is_better else mean
+            return mean_of_votes(self, X, y, sample_weight, pairs)
+        return mean_measure(self, any_measure(self.measure_name()), X, y, qid, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file, which `firstpage.load` reads.
@@ -509,39 +473,34 @@ class Ranker(TrainableEstimator, Tabular):
         ...     fp.load(f"{folder}/model.json").n_features_in_
         1
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         save(self, path)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._reads_missing()
+        tags.input_tags.allow_nan = reads_missing(self)
         return tags
 
-    # --- helpers
-
-    def check_parameters(self) -> None:
-        """Raise an error for an invalid parameter."""
-        for name in ("k", "patience", "threads"):
-            if getattr(self, name) is not None:
-                check_number(self, name, 1, integer=True)
-        check_number(self, "seed", 0, integer=True)
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type == "bool" and not isinstance(value, (bool, np.bool_)):
-                raise DataError(f"{field.name} must be true or false; got {value!r}.")
-        if self.ties not in ("share", "random", "resample"):
-            raise DataError(f"ties must be 'share', 'random' or 'resample'; got {self.ties!r}.")
-        if self.ties == "resample":
-            self._check_resampling()
-        if self.ties != "share" and self.k is None and not self._orders_all:
-            raise DataError(
-                f"ties={self.ties!r} orders equal labels of the top k; give {type(self).__name__} "
-                "k, or leave ties out."
+    def __getattr__(self, name: str) -> Any:
+        if name in ATTRIBUTES and "model_" in self.__dict__:
+            raise AttributeError(
+                f"{name} is not in the model file, which an older Firstpage or another program "
+                "wrote; fit again to get it."
             )
-        if self.warm_start and self._grows_trees():
-            raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
-        if self.impute is not None:
-            check_impute(self.impute)
-        any_measure(self.measure_name())
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def measure_name(self) -> str:
+        """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
+        return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
+
+    def check_parameters(self, learns_from: LearnsFrom = "labels") -> None:
+        """Raise an error for an invalid parameter.
+
+        Parameters
+        ----------
+        learns_from : {"labels", "votes"}, default "labels"
+            What a fit would learn from.
+        """
+        composition_of(self, learns_from)

@@ -16,6 +16,8 @@ from firstpage.learning.losses.listwise import relevance
 from firstpage.learning.losses.pairwise import PairSelection, PairwiseExponential
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
+from firstpage.learning.rankers.fit.composition import Procedure
+from firstpage.learning.rankers.fit.estimator import LearnsFrom
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.fit.training_data import InMemory
 from firstpage.learning.solvers.boosting.boosting import (
@@ -27,7 +29,6 @@ from firstpage.learning.solvers.boosting.boosting import (
 )
 from firstpage.learning.solvers.boosting.pools import QueryMeasure, WeakRankerPool
 from firstpage.learning.solvers.boosting.statistics import (
-    BoostingTerm,
     ListTerm,
     PairTerm,
     WeightedTerms,
@@ -71,37 +72,16 @@ class Boosting(Ranker):
     halvings: int | None = 2
     stall: int | None = 50
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        """Return the terms of the loss, with weights that sum to 1."""
-        raise AssertionError(f"{type(self).__name__} has no terms")
-
-    def _with_scale(self, greatest: Callable[[], float]) -> Boosting:
-        """Return the ranker for a part of data with this greatest label."""
-        return self
-
-    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
-        """Return the state from which the rounds continue."""
-        return InMemoryBoostingState(pool, terms, scores)
-
-    def _rules(self) -> BoostingRules:
-        return BoostingRules(int(self.rounds), self.halvings, self.stall)
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        ensemble = _resume(request.checkpoint)
-        state = request.training.boosting_state(
-            self, request.start, ensemble.chosen, request.threads
-        )
-        return _boost(request, state, self._rules(), ensemble)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        weak_rankers(self.weak)
+    def _boosted(self, *parts: tuple[float, Part], tol: float = 0.0) -> Boosted:
+        """Return the boosting of parts of the loss, with weights that sum to 1."""
         check_number(self, "rounds", 1, integer=True)
         for name, minimum in (("halvings", 0), ("stall", 1)):
             if getattr(self, name) is not None:
                 check_number(self, name, minimum, integer=True)
         if self.halvings is not None and self.halvings > MAX_HALVINGS:
             raise DataError(f"halvings must be at most {MAX_HALVINGS}; got {self.halvings}.")
+        rules = BoostingRules(int(self.rounds), self.halvings, self.stall, tol)
+        return Boosted(self.k, weak_rankers(self.weak), rules, parts)
 
 
 @dataclass(eq=False, repr=False)
@@ -147,23 +127,10 @@ class RankBoost(Boosting):
     tol: float = 0.0
     label_margin: bool = False
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        return [(1.0, pair_term(training, self.k, self.pairs, self.label_margin))]
-
-    def _check_engine(self, engine: Engine) -> None:
-        super()._check_engine(engine)
-        if self.label_margin and self.k is None:
-            raise DataError(
-                "label_margin=True scales by the largest label, which no shard knows alone; give k."
-            )
-
-    def _rules(self) -> BoostingRules:
-        return replace(super()._rules(), tol=float(self.tol))
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Boosted:
         check_number(self, "tol", 0)
-        PairwiseExponential(self.k, self.pairs)
+        loss = PairwiseExponential(self.k, self.pairs, average=True, label_margin=self.label_margin)
+        return self._boosted((1.0, PairPart(loss)), tol=float(self.tol))
 
 
 @dataclass(eq=False, repr=False)
@@ -203,26 +170,14 @@ class AdaRank(Boosting):
     on: On = "list"
     weak: str | WeakRankers = "features"
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        return [(1.0, list_term(training, pool, self._maximized(), self.k, self.on))]
-
-    def _maximized(self) -> Measure:
-        return NDCG(cutoff=self.k or 10) if self.maximize is None else parse_measure(self.maximize)
-
-    def _with_scale(self, greatest: Callable[[], float]) -> AdaRank:
-        measure = self._maximized()
-        if not reads_scale(measure):
-            return self
-        return replace(self, maximize=str(with_scale(measure, greatest())))
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Boosted:
         if self.on not in ("list", "top"):
             raise DataError(f"on must be 'list' or 'top'; got {self.on!r}.")
         if self.on == "top" and self.k is None:
             raise DataError("on='top' needs k, the depth of the top.")
-        if self.maximize is not None:
-            parse_measure(self.maximize)
+        if self.maximize is None:
+            return self._boosted((1.0, ListPart(NDCG(cutoff=self.k or 10), self.k, self.on)))
+        return self._boosted((1.0, ListPart(parse_measure(self.maximize), self.k, self.on)))
 
 
 @dataclass(eq=False, repr=False)
@@ -271,18 +226,7 @@ class FocusedBoost(Boosting):
     edge: Edge = "printed"
     label_margin: bool = False
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
-        terms: list[tuple[float, BoostingTerm]] = []
-        if self.beta > 0:
-            measure, adjusted = NDCG(cutoff=self.k), self.edge == "adjusted"
-            within_top = list_term(training, pool, measure, self.k, "top", adjusted)
-            terms.append((self.beta, within_top))
-        if self.beta < 1:
-            terms.append((1 - self.beta, pair_term(training, self.k, "cross", self.label_margin)))
-        return terms
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Boosted:
         check_number(self, "beta", 0)
         if self.beta > 1:
             raise DataError(f"beta must be from 0 to 1; got {self.beta}.")
@@ -290,35 +234,88 @@ class FocusedBoost(Boosting):
             raise DataError("FocusedBoost needs k, the depth of the top that it focuses on.")
         if self.edge not in ("printed", "adjusted"):
             raise DataError(f"edge must be 'printed' or 'adjusted'; got {self.edge!r}.")
+        within_top = ListPart(NDCG(cutoff=self.k), self.k, "top", self.edge == "adjusted")
+        loss = PairwiseExponential(self.k, "cross", average=True, label_margin=self.label_margin)
+        parts = (self.beta, within_top), (1 - self.beta, PairPart(loss))
+        return self._boosted(*((weight, part) for weight, part in parts if weight > 0))
 
 
-def list_term(
-    training: InMemory,
-    pool: WeakRankerPool,
-    measure: Measure,
-    k: int | None,
-    on: On,
-    adjusted: bool = False,
-) -> ListTerm:
-    """Return the term of a measure of complete lists, or of the documents of the top k."""
-    truth = training.truth
-    labels = relevance(truth, None, k)
-    rows = np.flatnonzero(labels > 0) if on == "top" else None
-    query_measure = QueryMeasure(measure, replace(truth, labels=labels), rows)
-    return ListTerm(query_measure, pool, training.each_query(), adjusted)
+@dataclass(frozen=True)
+class ListPart:
+    """A measure of complete lists, or of the documents of the top k."""
+
+    measure: Measure
+    k: int | None
+    on: On
+    adjusted: bool = False
+
+    def term(self, training: InMemory, pool: WeakRankerPool) -> ListTerm:
+        """Return the term of these data."""
+        truth = training.truth
+        labels = relevance(truth, None, self.k)
+        rows = np.flatnonzero(labels > 0) if self.on == "top" else None
+        query_measure = QueryMeasure(self.measure, replace(truth, labels=labels), rows)
+        return ListTerm(query_measure, pool, training.each_query(), self.adjusted)
 
 
-def pair_term(
-    training: InMemory, k: int | None, pairs: PairSelection, label_margin: bool = False
-) -> PairTerm:
-    """Return the term of the pairwise exponential loss; margins are at most 1, as edges must be."""
-    loss = PairwiseExponential(k, pairs, average=True, label_margin=label_margin)
-    scale = 1.0
-    if label_margin:
-        labels = training.truth.labels
-        largest = k if k is not None else float(np.ptp(labels)) if len(labels) else 0.0
-        scale = 1.0 / (largest or 1.0)
-    return PairTerm(loss, training.truth, training.weights, training.each_query(), scale)
+@dataclass(frozen=True)
+class PairPart:
+    """The pairwise exponential loss; margins are scaled to at most 1, as edges must be."""
+
+    loss: PairwiseExponential
+
+    def term(self, training: InMemory, pool: WeakRankerPool) -> PairTerm:
+        """Return the term of these data."""
+        scale = 1.0
+        if self.loss.label_margin:
+            labels, k = training.truth.labels, self.loss.k
+            largest = k if k is not None else float(np.ptp(labels)) if len(labels) else 0.0
+            scale = 1.0 / (largest or 1.0)
+        weights = training.weights, training.each_query()
+        return PairTerm(self.loss, training.truth, *weights, scale)
+
+
+Part = ListPart | PairPart
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted(Procedure):
+    """Boosting by weak rankers, of parts of a loss whose weights sum to 1."""
+
+    k: int | None
+    weak: WeakRankers
+    rules: BoostingRules
+    parts: tuple[tuple[float, Part], ...]
+    state: Callable[[WeakRankerPool, WeightedTerms, Floats], BoostingState] = InMemoryBoostingState
+
+    def terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
+        """Return the terms of the loss."""
+        return [(weight, part.term(training, pool)) for weight, part in self.parts]
+
+    def with_scale(self, greatest: Callable[[], float]) -> Boosted:
+        """Return the boosting of a part of data with this greatest label."""
+        parts = [
+            (weight, replace(part, measure=with_scale(part.measure, greatest())))
+            if isinstance(part, ListPart) and reads_scale(part.measure)
+            else (weight, part)
+            for weight, part in self.parts
+        ]
+        return replace(self, parts=tuple(parts))
+
+    def check_engine(self, engine: Engine) -> None:
+        for _, part in self.parts:
+            if isinstance(part, PairPart) and part.loss.label_margin and part.loss.k is None:
+                raise DataError(
+                    "label_margin=True scales by the largest label, which no shard knows alone; "
+                    "give k."
+                )
+
+    def fit(self, request: FitRequest) -> FitResult:
+        ensemble = _resume(request.checkpoint)
+        state = request.training.boosting_state(
+            self, request.start, ensemble.chosen, request.threads
+        )
+        return _boost(request, state, self.rules, ensemble)
 
 
 def _resume(checkpoint: Checkpoint | None) -> BoostingResult:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from firstpage.core import Floats, check_number, warn
 from firstpage.evaluation.measures import measure as parse_measure
-from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
 from firstpage.learning.losses.measure_forms import check_supported
 from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.rankers.base import Ranker
+from firstpage.learning.rankers.fit.composition import Composition, Procedure
+from firstpage.learning.rankers.fit.estimator import LearnsFrom
 from firstpage.learning.rankers.fit.request import NOTHING_LEARNED, FitRequest, FitResult
 from firstpage.learning.rankers.smooth import Smooth
 from firstpage.learning.scorers.linear import BoundLinear, LinearScoring
@@ -69,13 +70,11 @@ class PLRank(Smooth):
     samples: int = 20
     l2: float = 0.0001
 
-    def _loss(self) -> Loss:
-        return ExpectedMeasure(self.measure_name(), self.k, self.samples, self.seed)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         check_supported(parse_measure(self.measure_name()), type(self).__name__)
         check_number(self, "samples", 1, integer=True)
+        loss = ExpectedMeasure(self.measure_name(), self.k, self.samples, self.seed)
+        return self.composed(loss)
 
 
 @dataclass(eq=False, repr=False)
@@ -130,14 +129,10 @@ class LambdaRank(Smooth):
     mu: float = 10.0
     l2: float = 0.001
 
-    def _loss(self) -> Loss:
-        return LambdaLoss(self.measure_name(), self.k, self.variant, self.mu)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         check_supported(parse_measure(self.measure_name()), type(self).__name__)
         check_number(self, "mu", 0)
-        self._loss()
+        return self.composed(LambdaLoss(self.measure_name(), self.k, self.variant, self.mu))
 
 
 @dataclass(eq=False, repr=False)
@@ -190,8 +185,26 @@ class CoordinateAscent(Ranker):
     max_iter: int = 25
     tol: float = 0.001
 
-    def _learn(self, request: FitRequest) -> FitResult:
-        training = request.training.in_memory(type(self).__name__).positive_queries()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Procedure:
+        check_number(self, "restarts", 0, integer=True)
+        check_number(self, "max_iter", 1, integer=True)
+        check_number(self, "tol", 0)
+        search = CoordinateSearch(
+            int(self.restarts), int(self.max_iter), float(self.tol), int(self.seed)
+        )
+        return MeasureSearch(type(self).__name__, self.k, search)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureSearch(Procedure):
+    """A search of linear weights in memory, for a ranker of this name."""
+
+    name: str
+    k: int | None
+    search: CoordinateSearch
+
+    def fit(self, request: FitRequest) -> FitResult:
+        training = request.training.in_memory(self.name).positive_queries()
         constant = request.warn_if_constant()
         lines = MeasuredLines(
             training.data.X,
@@ -201,9 +214,7 @@ class CoordinateAscent(Ranker):
             training.each_query(),
             request.threads,
         )
-        search = CoordinateSearch(
-            0 if constant else int(self.restarts), int(self.max_iter), float(self.tol), request.seed
-        )
+        search = replace(self.search, restarts=0) if constant else self.search
         watcher = request.watcher(lambda params, X: BoundLinear(X).predict(params, X), path=True)
         start = _equal_weights(lines) if request.start is None else np.asarray(request.start)
         if not constant and not lines.informative:
@@ -233,12 +244,6 @@ class CoordinateAscent(Ranker):
             converged=solved.converged,
             interrupted=interrupted,
         )
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_number(self, "restarts", 0, integer=True)
-        check_number(self, "max_iter", 1, integer=True)
-        check_number(self, "tol", 0)
 
 
 def _equal_weights(lines: MeasuredLines) -> Floats:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from firstpage.core import (
     DataError,
@@ -39,7 +40,6 @@ from firstpage.evaluation.aggregation import (
 from firstpage.evaluation.measures import evaluate
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.rankers.base import Ranker
-from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.registry import load as load_ranker
 from firstpage.learning.rankers.registry import ranker as parse_ranker
 
@@ -328,7 +328,8 @@ class LearnedFusion:
             fold = fold_of_query(len(data), self.folds, seed)
             means = [self._inner_mean(ranker, data, fold) for ranker in candidates]
             best = candidates[int(np.argmax(means))]
-        return clone(best).fit(data)
+        fitted: Ranker = clone(best).fit(data)
+        return fitted
 
     def _inner_mean(self, ranker: Ranker, data: Dataset, fold: Ints) -> float:
         scores: Floats = np.empty(data.n_docs)

@@ -6,9 +6,11 @@ import os
 from typing import Any
 
 from firstpage.core import DataError, FirstpageError, ParameterError, canonical_name, register
+from firstpage.learning.models.model_files import parse_parameter, read_model
 from firstpage.learning.rankers.base import Ranker
+from firstpage.learning.rankers.fit.inputs import remember_features
+from firstpage.learning.rankers.fit.run import set_fitted
 from firstpage.learning.rankers.methods import METHODS, create_ranker
-from firstpage.learning.rankers.model_files import parse_parameter, read_model
 from firstpage.learning.rankers.toprank import TopRank
 
 RANKERS: dict[str, type[Ranker]] = {**METHODS, "TopRank": TopRank}
@@ -102,7 +104,7 @@ def describe_rankers() -> list[tuple[str, str, str]]:
     return [(name, cls._about, cls._paper) for name, cls in RANKERS.items()]
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Ranker:
     """Read a model file as a fitted ranker.
 
     Parameters
@@ -144,9 +146,9 @@ def load(path: str | os.PathLike[str]) -> Any:
             if ":" in str(error).partition(" ")[0]
             else f"{model.source}: {error}"
         ) from None
-    fitted._remember_features(model)
+    remember_features(fitted, model)
     try:
-        fitted._set_fitted(model.scoring, model.training, model.transform)
+        set_fitted(fitted, model.scoring, model.training, model.transform)
     except (TypeError, ValueError) as error:
         raise DataError(f"{model.source}: damaged: its training record ({error}).") from None
     return fitted

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 
 from firstpage.core import DataError, check_number, parameter_names, warn
 from firstpage.core.engine import single_threaded_blas
-from firstpage.data import Truth
 from firstpage.learning.losses.base import FunctionLoss, Loss
 from firstpage.learning.losses.focused import Scaled, focused_net
 from firstpage.learning.losses.listwise import (
@@ -22,13 +21,14 @@ from firstpage.learning.losses.pairs import VotedLogistic
 from firstpage.learning.losses.pairwise import PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.learning.losses.registry import loss as create_loss
-from firstpage.learning.rankers.composed import Composed, check_no_k
+from firstpage.learning.rankers.base import Ranker
+from firstpage.learning.rankers.fit.composition import Composition, check_no_k, composed
+from firstpage.learning.rankers.fit.estimator import LearnsFrom
 from firstpage.learning.rankers.fit.fit import fit_least_squares
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.scorers.linear import MAX_COVARIANCE_FEATURES, LinearScoring
-from firstpage.learning.scorers.registry import scorer
-from firstpage.learning.solvers.registry import solver
 
+Kind = TypeVar("Kind", bound=Composition)
 FUNCTION = (
     "the loss {} is a Python function that is called for every query in every pass: slow with many "
     "queries. A fp.extend.Loss computes all queries of a block at once."
@@ -40,11 +40,17 @@ ONE_PASS = (
 
 
 @dataclass(eq=False, repr=False)
-class Smooth(Composed):
+class Smooth(Ranker):
     """Base class of rankers with a smooth loss and an L2 penalty.
 
     Parameters
     ----------
+    scorer : str or scorer, default "linear"
+        "linear", "mlp", "network" or "trees", with parameters as in "trees(count=300, leaves=31)"
+        or "network(layers=(128, 64), dropout=0.1)".
+    solver : str or solver, default "auto"
+        "lbfgs", "gd", "sgd", "adam" or "cutting plane", with parameters as in "sgd(rate=0.01)".
+        "auto" chooses one that suits the loss and the scorer.
     l2 : float, default 0.01
         The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
     device : str, optional
@@ -54,19 +60,29 @@ class Smooth(Composed):
 
     _grid: ClassVar = {"l2": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
 
+    _supports_shards: ClassVar[bool] = True
+
     _: KW_ONLY
+    scorer: Any = "linear"
+    solver: Any = "auto"
     l2: float = 0.01
     device: str | None = None
 
-    def _device(self) -> str | None:
-        return None if self.device is None else str(self.device)
+    def composed(self, loss: Loss, kind: type[Kind] = Composition, **options: Any) -> Kind:  # type: ignore[assignment]
+        """Return the composition of a loss with the scorer, the solver and the penalty.
 
-    def _penalty(self) -> float:
-        return float(self.l2)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        kind : type, optional
+            A class derived from `Composition`.
+        **options : object
+            Other attributes of the composition.
+        """
         check_number(self, "l2", 0)
+        device = None if self.device is None else str(self.device)
+        return composed(self, kind, loss, float(self.l2), device, **options)
 
 
 @dataclass(eq=False, repr=False)
@@ -99,17 +115,16 @@ class RankNet(Smooth):
     _paper = "Burges et al., ICML 2005; top-k: Lan et al., CIKM 2013"
     _about = "pairwise logistic loss"
 
+    _learns_from_votes: ClassVar = True
+
     _: KW_ONLY
     average: bool = False
 
-    def _loss(self) -> Loss:
-        return PairwiseLogistic(self.k, average=self.average)
-
-    def check_pairs(self) -> None:
-        check_no_k(self)
-
-    def _pair_loss(self) -> Loss:
-        return VotedLogistic(self.average)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        if learns_from == "votes":
+            check_no_k(self)
+            return self.composed(VotedLogistic(self.average), reads_labels=False)
+        return self.composed(PairwiseLogistic(self.k, average=self.average))
 
 
 @dataclass(eq=False, repr=False)
@@ -148,13 +163,8 @@ class ListMLE(Smooth):
     _: KW_ONLY
     average: bool = False
 
-    def _loss(self) -> Loss:
-        return PlackettLuce(self.k, self.average)
-
-    def _truth(self, truth: Truth) -> Truth:
-        if self.ties == "random" and self.k is None:
-            return truth.full_order(self.seed)
-        return super()._truth(truth)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        return self.composed(PlackettLuce(self.k, self.average))
 
 
 @dataclass(eq=False, repr=False)
@@ -196,12 +206,12 @@ class ListNet(Smooth):
     form: Literal["top-one", "permutation"] = "top-one"
     l2: float = 0.001
 
-    def _loss(self) -> Loss:
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         if self.form not in ("top-one", "permutation"):
             raise DataError(f"form must be 'top-one' or 'permutation'; got {self.form!r}.")
         if self.form == "permutation":
-            return PermutationCrossEntropy(self.k, self.temperature)
-        return SoftmaxCrossEntropy(self.k, self.temperature)
+            return self.composed(PermutationCrossEntropy(self.k, self.temperature))
+        return self.composed(SoftmaxCrossEntropy(self.k, self.temperature))
 
 
 @dataclass(eq=False, repr=False)
@@ -239,16 +249,18 @@ class RankCosine(Smooth):
     _: KW_ONLY
     l2: float = 0.0
 
-    def _loss(self) -> Loss:
-        return Cosine(self.k)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        # On trees, scores have lengths of at least 1: the cosine has no gradient at 0.
+        loss = Cosine(self.k, floor=1.0) if learns_from == "trees" else Cosine(self.k)
+        return self.composed(loss, UnitWeights)
 
-    def _tree_loss(self) -> Loss:
-        """Return the cosine with score lengths of at least 1: it has no gradient at 0."""
-        return Cosine(self.k, floor=1.0)
 
-    def _learn(self, request: FitRequest) -> FitResult:
-        """Return the model with weights of length 1, on which the cosine does not depend."""
-        result = super()._learn(request)
+@dataclass(frozen=True, eq=False)
+class UnitWeights(Composition):
+    """A loss that does not depend on the length of linear weights, which becomes 1."""
+
+    def fit(self, request: FitRequest) -> FitResult:
+        result = super().fit(request)
         if result.model.coefficients is None:
             return result
         weights = result.model.coefficients[0]
@@ -289,26 +301,22 @@ class FocusedNet(Smooth):
     _about = "ListNet within the top k, RankNet between the top k and the rest"
     _grid: ClassVar = {"beta": [round(0.05 * i, 2) for i in range(21)]}
 
+    _learns_from_votes: ClassVar = True
+
     k: int | None = 10
     beta: float = 0.5
 
-    def _loss(self) -> Loss:
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         if self.k is None:
             raise DataError("FocusedNet needs k, the depth of the top that it focuses on.")
-        return focused_net(self.k, self.beta)
-
-    def check_pairs(self) -> None:
-        self._loss()
+        loss = focused_net(self.k, self.beta)
+        if learns_from != "votes":
+            return self.composed(loss)
         if self.beta == 1:
             raise DataError("FocusedNet(beta=1) has no pair loss; choose beta below 1.")
-
-    def reads_labels(self) -> bool:
-        return self.beta > 0
-
-    def _pair_loss(self) -> Loss:
-        assert self.k is not None  # checked by `check_pairs`
         voted = Scaled(VotedLogistic(average=True), 1 / float(np.log(2)))
-        return focused_net(self.k, self.beta, pairwise=voted)
+        loss = focused_net(self.k, self.beta, pairwise=voted)
+        return self.composed(loss, reads_labels=self.beta > 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -346,25 +354,31 @@ class Regression(Smooth):
     _: KW_ONLY
     l2: float = 1e-6
 
-    def _loss(self) -> Loss:
-        return SquaredError(self.k)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        loss = SquaredError(self.k, average=learns_from != "trees")
+        return self.composed(loss, LeastSquares, k=self.k)
 
-    def _tree_loss(self) -> Loss:
-        return SquaredError(self.k, average=False)
 
-    def _learn(self, request: FitRequest) -> FitResult:
-        """Return the model; all documents have equal weight, so queries are weighted by length."""
-        kind = scorer(self.scorer)
-        if kind.additive:
-            return super()._learn(request)  # trees sum over documents anyway
-        # Solvers of smooth losses run to the optimum, which has a closed form.
-        exact = self.solver == "auto" or "smooth" in solver(self.solver, self.seed).required_traits
-        if kind.linear and exact and request.training.n_features <= MAX_COVARIANCE_FEATURES:
-            if (self.device or kind.device) != "cpu":
+@dataclass(frozen=True, eq=False)
+class LeastSquares(Composition):
+    """Squared errors of documents of equal weight, so that queries are weighted by length.
+
+    Solvers of smooth losses run to the optimum, which has a closed form for linear weights.
+    """
+
+    k: int | None = None
+
+    def fit(self, request: FitRequest) -> FitResult:
+        if self.scorer.additive:
+            return super().fit(request)  # trees sum over documents anyway
+        exact = isinstance(self.solver, str) or "smooth" in self.solver.required_traits
+        narrow = request.training.n_features <= MAX_COVARIANCE_FEATURES
+        if self.scorer.linear and exact and narrow:
+            if (self.device or self.scorer.device) != "cpu":
                 warn(ONE_PASS)
             with single_threaded_blas():
-                return fit_least_squares(request, self.k, self._penalty())
-        return super()._learn(replace(request, training=request.training.by_documents()))
+                return fit_least_squares(request, self.k, self.penalty)
+        return super().fit(replace(request, training=request.training.by_documents()))
 
 
 @dataclass(eq=False, repr=False)
@@ -406,20 +420,11 @@ class LossRanker(Smooth):
     _: KW_ONLY
     loss: Any = "PlackettLuce"
 
-    def _loss(self) -> Loss:
-        created: Any = create_loss(self.loss)
-        if self.k is None:
-            return cast(Loss, created)
-        if "k" not in parameter_names(type(created)):
-            raise DataError(f"the loss {created} has no parameter k; leave k out.")
-        return cast(Loss, replace(created, k=self.k) if created.k is None else created)
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        loss = self._loss()
-        if isinstance(loss, FunctionLoss):
-            warn(FUNCTION.format(loss))
-        return super()._learn(request)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        self._loss()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        loss: Any = create_loss(self.loss)
+        note = FUNCTION.format(loss) if isinstance(loss, FunctionLoss) else None
+        if self.k is not None and "k" not in parameter_names(type(loss)):
+            raise DataError(f"the loss {loss} has no parameter k; leave k out.")
+        if self.k is not None and loss.k is None:
+            loss = replace(loss, k=self.k)
+        return self.composed(cast(Loss, loss), note=note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from firstpage.learning.losses.structural import (
     StructuralHinge,
 )
 from firstpage.learning.rankers.base import Ranker
-from firstpage.learning.rankers.composed import Composed, check_no_k
+from firstpage.learning.rankers.fit.composition import Composition, check_no_k, composed
+from firstpage.learning.rankers.fit.estimator import LearnsFrom
 from firstpage.learning.rankers.fit.fit import fit_scorer
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.scorers.linear import MAX_COVARIANCE_FEATURES, Linear
-from firstpage.learning.scorers.registry import scorer as scorer_of
 from firstpage.learning.solvers.cutting_plane.concave_convex import ConcaveConvexProcedure
 from firstpage.learning.solvers.cutting_plane.one_slack import CuttingPlane
-from firstpage.learning.solvers.registry import solver as solver_of
 
 DEGENERATE = (
     "the optimum is w = 0: the loss increases in every direction. Too few documents are relevant, "
@@ -35,42 +34,52 @@ DEGENERATE = (
     "kept; try {}."
 )
 FROZEN = "gap_ and objective_ are those of the last round: convex, with its true rankings frozen."
+Kind = TypeVar("Kind", bound=Composition)
 TENTHS = [round(0.1 * i, 1) for i in range(1, 11)]
 
 
 @dataclass(eq=False, repr=False)
-class SVM(Composed):
+class SVM(Ranker):
     """Base class of rankers with a hinge loss: minimizes |w|^2 / 2 + C * mean loss per query.
 
     `objective_` is this value divided by C.
 
     Parameters
     ----------
+    scorer : str or scorer, default "linear"
+        "linear", "mlp", "network" or "trees", with parameters as in "trees(count=300, leaves=31)"
+        or "network(layers=(128, 64), dropout=0.1)".
+    solver : str or solver, default "auto"
+        "lbfgs", "gd", "sgd", "adam" or "cutting plane", with parameters as in "sgd(rate=0.01)".
+        "auto" chooses one that suits the loss and the scorer.
     C : float, default 1.0
         The weight of the loss relative to the penalty |w|^2 / 2.
     """
 
     _grid: ClassVar = {"C": [1e-5, 1e-4, 1e-3, 1e-2, *TENTHS, 10.0, 100.0, 1000.0]}
+    _supports_shards: ClassVar[bool] = True
 
     _: KW_ONLY
+    scorer: Any = "linear"
+    solver: Any = "auto"
     C: float = 1.0
 
-    def _penalty(self) -> float:
-        return 1.0 / float(self.C)
+    def composed(self, loss: Loss, kind: type[Kind] = Composition, **options: Any) -> Kind:  # type: ignore[assignment]
+        """Return the composition of a loss with the scorer, the solver and the penalty 1 / C.
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        kind : type, optional
+            A class derived from `Composition`.
+        **options : object
+            Other attributes of the composition.
+        """
         check_number(self, "C", above=0)
         if not 1e-30 < self.C < 1e30:
             raise DataError(f"C must be between 1e-30 and 1e30; got {self.C:g}.")
-
-    def _reuse(self, other: Ranker) -> None:
-        """Reuse the cutting planes of the loss, which do not depend on C."""
-        if type(other) is not type(self):
-            return
-        parameters, others = self.get_params(deep=False), other.get_params(deep=False)
-        if {**parameters, "C": None} == {**others, "C": None}:
-            self._inherited = other._memory
+        return composed(self, kind, loss, 1.0 / float(self.C), None, **options)
 
 
 @dataclass(eq=False, repr=False)
@@ -107,18 +116,19 @@ class RankSVM(SVM):
     _paper = "Joachims, KDD 2002; top-k: Lan et al., CIKM 2013"
     _about = "pairwise hinge loss"
 
+    _learns_from_votes: ClassVar = True
+
     _: KW_ONLY
     average: bool = False
     label_margin: bool = False
 
-    def _loss(self) -> Loss:
-        return PairwiseHinge(self.k, average=self.average, label_margin=self.label_margin)
-
-    def check_pairs(self) -> None:
-        check_no_k(self)
-
-    def _pair_loss(self) -> Loss:
-        return VotedHinge(self.average)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        if learns_from == "votes":
+            check_no_k(self)
+            return self.composed(VotedHinge(self.average), reads_labels=False)
+        return self.composed(
+            PairwiseHinge(self.k, average=self.average, label_margin=self.label_margin)
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -155,8 +165,8 @@ class SVMMAP(SVM):
     _: KW_ONLY
     C: float = 10.0
 
-    def _loss(self) -> Loss:
-        return AveragePrecisionHinge(self.k)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        return self.composed(AveragePrecisionHinge(self.k))
 
 
 @dataclass(eq=False, repr=False)
@@ -209,10 +219,10 @@ class FocusedSVM(SVM):
     label_margin: bool = False
     C: float = 100.0
 
-    def _loss(self) -> Loss:
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         if self.k is None:
             raise DataError("FocusedSVM needs k, the depth of the top that it focuses on.")
-        return focused_svm(self.k, self.beta, self.list_loss, self.label_margin)
+        return self.composed(focused_svm(self.k, self.beta, self.list_loss, self.label_margin))
 
 
 @dataclass(eq=False, repr=False)
@@ -263,37 +273,15 @@ class TopMargin(SVM):
     rounds: int = 5
     C: float = 10.0
 
-    def _loss(self) -> Loss:
-        return StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         check_number(self, "rounds", 1, integer=True)
-        self._loss()
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        automatic = self.solver == "auto"
-        solver = CuttingPlane() if automatic else solver_of(self.solver, request.seed)
-        if scorer_of(self.scorer) != Linear() or not solver.linear:
-            return super()._learn(request)  # descents re-sort in every step
-        if request.start is None:
-            request = replace(request, start=_least_squares_start(request, self.k))
-        rounds = ConcaveConvexProcedure(solver, self.rounds, self.reference == "resort")
-        result = self._fit_rounds(request, rounds)
-        if self.reference == "resort" and result.record["gap"] is not None:
-            result.record["gap_note"] = FROZEN
-        if "degenerate" in result.record:
-            remedy = "a larger C" if self.reference == "resort" else "reference='resort'"
-            warn(DEGENERATE.format(remedy))
-        return result
-
-    def _fit_rounds(self, request: FitRequest, solver: ConcaveConvexProcedure) -> FitResult:
-        """Return the fit of linear weights; TopSlack tries a second start."""
-        return fit_scorer(request, self._loss(), Linear(), solver, self._penalty())
+        loss = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
+        resorts = self.reference == "resort"
+        return self.composed(loss, Rounds, k=self.k, rounds=self.rounds, resorts=resorts)
 
 
 @dataclass(eq=False, repr=False)
-class TopSlack(TopMargin):
+class TopSlack(SVM):
     """Structural SVM for NDCG or precision, with slack scaling.
 
     Minimizes |w|^2 / 2 + C * mean over queries of the maximum over rankings of
@@ -301,10 +289,23 @@ class TopSlack(TopMargin):
 
     Parameters
     ----------
+    delta : str, default "NDCG"
+        The measure of Delta: "NDCG", "NDCG@10", "Precision@10", or one with the gains and discounts
+        of a measure file, "NDCG(measure.json)@10".  Discounts that increase are made nonincreasing,
+        with a warning.
+    reference : {"resort", "mean", "fixed"}, default "resort"
+        The true ranking among equal labels.  "resort" takes the one with the highest score, fixes
+        it and updates it in up to `rounds` rounds from a least squares start; "mean" takes the
+        mean over all orders; "fixed" takes the order of the data, with which w = 0 is optimal
+        where few documents are relevant (with a warning).
+    rounds : int, default 5
+        The maximum number of rounds of reference="resort".
     search : {"chords", "golden"}, default "chords"
         How the most violated ranking is searched: by chords and branch and bound, which is exact
         except for some long lists, or by the golden section search of the paper, which is slower
         and less exact.  `objective_` and `gap_` include what the search may have missed.
+    C : float, default 10.0
+        The weight of the loss relative to the penalty |w|^2 / 2.
 
     References
     ----------
@@ -319,31 +320,66 @@ class TopSlack(TopMargin):
     [2, 1, 0]
     """
 
+    _paper = "Cheng, Sun and Xie, TopRank"
     _about = "structural SVM for NDCG or precision, slack scaling"
+    _grid: ClassVar = {"C": [10.0**i for i in range(-5, 6)]}
+    _weights_by_copying: ClassVar = True
 
     _: KW_ONLY
+    delta: str = "NDCG"
+    reference: Reference = "resort"
+    rounds: int = 5
     search: Search = "chords"
+    C: float = 10.0
 
-    def _loss(self) -> Loss:
-        return StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        check_number(self, "rounds", 1, integer=True)
+        loss = StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
+        resorts = self.reference == "resort"
+        second = replace(loss, scaling="margin", search="chords") if resorts else None
+        options = {"k": self.k, "rounds": self.rounds, "resorts": resorts, "second_start": second}
+        return self.composed(loss, Rounds, **options)
 
-    def _fit_rounds(self, request: FitRequest, solver: ConcaveConvexProcedure) -> FitResult:
-        """Return the fit; where it ends at 0, try again from the optimum of margin scaling."""
-        result = super()._fit_rounds(request, solver)
-        if "degenerate" not in result.record or self.reference != "resort":
-            return result
-        margin = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        margin_result = fit_scorer(
-            replace(request, progress=None, checkpoint=None),
-            margin,
-            Linear(),
-            solver,
-            self._penalty(),
-        )
-        assert margin_result.model.coefficients is not None  # it is linear
-        start = margin_result.model.coefficients[0]
-        second = super()._fit_rounds(replace(request, start=start, checkpoint=None), solver)
-        return second if "degenerate" not in second.record else result
+
+@dataclass(frozen=True, eq=False)
+class Rounds(Composition):
+    """A structural hinge, whose linear weights are fitted in rounds from a least squares start.
+
+    Where a fit ends at 0, it is tried again from the optimum of the loss `second_start`.
+    """
+
+    k: int | None = None
+    rounds: int = 1
+    resorts: bool = False
+    second_start: Loss | None = None
+
+    def fit(self, request: FitRequest) -> FitResult:
+        solver = CuttingPlane() if isinstance(self.solver, str) else self.solver
+        if self.scorer != Linear() or not solver.linear:
+            return super().fit(request)  # descents re-sort in every step
+        if request.start is None:
+            request = replace(request, start=_least_squares_start(request, self.k))
+        procedure = ConcaveConvexProcedure(solver, self.rounds, self.resorts)
+        result = fit_scorer(request, self.loss, Linear(), procedure, self.penalty)
+        if "degenerate" in result.record and self.second_start is not None:
+            result = self._second_fit(request, procedure, self.second_start) or result
+        if self.resorts and result.record["gap"] is not None:
+            result.record["gap_note"] = FROZEN
+        if "degenerate" in result.record:
+            warn(DEGENERATE.format("a larger C" if self.resorts else "reference='resort'"))
+        return result
+
+    def _second_fit(
+        self, request: FitRequest, procedure: ConcaveConvexProcedure, loss: Loss
+    ) -> FitResult | None:
+        """Return the fit from the optimum of another loss, unless it ends at 0 too."""
+        silent = replace(request, progress=None, checkpoint=None)
+        first = fit_scorer(silent, loss, Linear(), procedure, self.penalty)
+        assert first.model.coefficients is not None  # it is linear
+        start = first.model.coefficients[0]
+        request = replace(request, start=start, checkpoint=None)
+        second = fit_scorer(request, self.loss, Linear(), procedure, self.penalty)
+        return None if "degenerate" in second.record else second
 
 
 def _least_squares_start(request: FitRequest, k: int | None) -> Floats | None:

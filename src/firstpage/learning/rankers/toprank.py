@@ -8,17 +8,20 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sklearn.base import clone
+
 from firstpage.core import DataError, Floats, check_number, parse_call
 from firstpage.data import Dataset
-from firstpage.evaluation.aggregation import normalize_weights
+from firstpage.evaluation.aggregation import SupervisedKemeny, normalize_weights
 from firstpage.evaluation.measures import evaluate
+from firstpage.learning.models.scorings import Cascade, Stage
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
-from firstpage.learning.rankers.fit.estimator import clone
+from firstpage.learning.rankers.fit.composition import Procedure
+from firstpage.learning.rankers.fit.estimator import LearnsFrom
 from firstpage.learning.rankers.fit.progress import Step
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.methods import create_ranker
-from firstpage.learning.rankers.scorings import Cascade, Stage
 
 MAX_CANDIDATES = 10_000  # per query
 Component: TypeAlias = str | Ranker
@@ -84,12 +87,7 @@ class TopRank(Ranker):
     same_depth: bool = False
     k_agg: int | None = None
 
-    def check_parameters(self) -> None:
-        from firstpage.evaluation.aggregation import (
-            SupervisedKemeny,  # other rankers do not need it
-        )
-
-        super().check_parameters()
+    def compose(self, learns_from: LearnsFrom = "labels") -> CascadeFit:
         check_number(self, "depth", 1, integer=True)
         if self.depth > MAX_CANDIDATES:
             raise DataError(f"depth must be at most {MAX_CANDIDATES}; got {self.depth}.")
@@ -100,13 +98,14 @@ class TopRank(Ranker):
         SupervisedKemeny(credit=self.credit)
         if not isinstance(self.voters, Sequence) or not self.voters:
             raise DataError(f"voters must be a list of rankers; got {self.voters!r}.")
-        for component in (self.first, *self._voters()):
-            self._ranker(component)
+        components = tuple(self._ranker(each) for each in (self.first, *self._voters()))
         if isinstance(self.weights, str):
             if self.weights not in ("auto", "equal"):
                 raise DataError(f"weights must be 'auto', 'equal' or numbers; got {self.weights!r}")
         else:
-            normalize_weights(self.weights, len(self._voters()))
+            normalize_weights(self.weights, len(components) - 1)
+        depths = self.depth, self.same_depth
+        return CascadeFit(components, self.weights, *depths, self.credit, self.k_agg)
 
     def _voters(self) -> list[Component]:
         """Return the voters; a string such as "RankSVM + ListNet(k=10)" names several."""
@@ -131,16 +130,28 @@ class TopRank(Ranker):
         ranker.set_params(**{name: v for name, v in defaults.items() if name not in explicit})
         return ranker
 
-    def _learn(self, request: FitRequest) -> FitResult:
+
+@dataclass(frozen=True, eq=False)
+class CascadeFit(Procedure):
+    """The components of a cascade, fitted one after the other; the first chooses candidates."""
+
+    components: tuple[Ranker, ...]
+    weights: Any
+    depth: int
+    same_depth: bool
+    credit: Literal["paper", "extended"]
+    k_agg: int | None
+
+    def fit(self, request: FitRequest) -> FitResult:
         if request.valid is not None and self.weights == "auto" and request.measure.lower_is_better:
             raise DataError(
                 f"{request.measure} is better when lower, so it cannot weight the voters; choose "
                 "another measure, or give weights."
             )
-        start, components, steps = time.perf_counter(), (self.first, *self._voters()), []
+        start, steps = time.perf_counter(), list[Step]()
         stages: list[Stage] = []
         stored = _stored_stages(request.checkpoint)
-        for number, component in enumerate(components, 1):
+        for number, component in enumerate(self.components, 1):
             known = stored[number - 1] if number <= len(stored) else None
             stages.append(self._stage(component, request, known))
             if request.checkpoint is not None and number > len(stored):
@@ -167,7 +178,7 @@ class TopRank(Ranker):
             value = _measured(Stage("TopRank", model), request.valid, request)
             last = Step(len(stages), float("nan"), value, True, time.perf_counter() - start)
             watcher.history = [*steps[:-1], last]
-        complete = len(stages) == len(components)
+        complete = len(stages) == len(self.components)
         result = request.result(watcher, model, len(stages), float("nan"), converged=complete)
         result.record["voters"] = [
             [stage.name, weight] for stage, weight in zip(stages[1:], weights.tolist(), strict=True)
@@ -181,13 +192,12 @@ class TopRank(Ranker):
         lengths = request.training.in_memory("TopRank").data.lengths
         return min(self.depth, int(lengths[lengths > 0].min(initial=self.depth)))
 
-    def _stage(self, component: Component, request: FitRequest, known: Stage | None) -> Stage:
+    def _stage(self, ranker: Ranker, request: FitRequest, known: Stage | None) -> Stage:
         """Return a component as a stage of the model; fit it unless it is fitted.
 
         `known` is the stage that an earlier, unfinished fit has stored.
         """
         training = request.training.in_memory("TopRank")
-        ranker = self._ranker(component)
         if not hasattr(ranker, "model_"):
             if known is not None:
                 return known
@@ -197,8 +207,8 @@ class TopRank(Ranker):
                 raise KeyboardInterrupt  # a component must be trained completely
         elif training.transform is not None:
             raise DataError(
-                f"{ranker} was trained on unscaled features, and normalize={self.normalize!r} "
-                "would scale them; normalize in the components instead."
+                f"{ranker} was trained on unscaled features, and normalize= or impute= of TopRank "
+                "would scale them; set it in the components instead."
             )
         known, names = getattr(ranker, "feature_names_in_", None), training.data.feature_names
         if known is not None and names is not None and list(known) != list(names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from firstpage.core import ParameterError, Registry
+from firstpage.core import ParameterError, Registry, canonical_name
 from firstpage.learning.scorers.linear import Linear, LinearScoring
 from firstpage.learning.scorers.mlp import MLP
 from firstpage.learning.scorers.network import Network
@@ -35,3 +35,10 @@ def scorer(name_or_scorer: str | AnyScorer) -> AnyScorer:
             f"scorer must be a string such as 'linear', or a scorer; got {name_or_scorer!r}."
         )
     return name_or_scorer
+
+
+def is_additive(name_or_scorer: object) -> bool:
+    """Return whether a scorer is trees; that of a string is known by its name alone."""
+    if isinstance(name_or_scorer, str):
+        return canonical_name(name_or_scorer).startswith("trees")
+    return bool(getattr(name_or_scorer, "additive", False))

@@ -11,7 +11,7 @@ adjusted     list edge and list loss adjusted for chance, so that equal scores h
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,10 @@ class RecordingFocusedBoost(FocusedBoost):
     _: KW_ONLY
     line_search: bool = False
 
-    def _begin(self, *args: Any) -> BoostingState:
+    def compose(self, learns_from: Any = "labels") -> Any:
+        return replace(super().compose(learns_from), state=self._state)
+
+    def _state(self, *args: Any) -> BoostingState:
         self.state_ = (LineSearchState if self.line_search else RecordingState)(*args)
         return self.state_
 

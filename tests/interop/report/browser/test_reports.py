@@ -13,7 +13,7 @@ from firstpage.evaluation.dcglearn import Utility
 from firstpage.interop.report.measure import utility_page
 from firstpage.interop.report.rankers import explanation_page
 from firstpage.interop.report.results import render
-from firstpage.learning.rankers.explanation import explain
+from firstpage.learning.models.explanation import explain
 from tests.demo.finished import Once, finished_demo
 from tests.labeling.app.browser.axe import expect_accessible
 

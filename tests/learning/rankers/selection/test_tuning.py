@@ -9,6 +9,7 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
+from firstpage.learning.rankers.selection.tuning import paper_grid
 from tests.narrow import present
 
 DATA = fp.Synthetic(queries=60, docs=15, features=5, grades=3, noise=1.0, seed=3).dataset()
@@ -30,15 +31,15 @@ def test_tuning_returns_the_best_setting_on_validation_data() -> None:
 
 
 def test_default_grids_are_those_of_the_papers() -> None:
-    assert [s.rate for s in fp.RankNet(solver="gd")._paper_grid()["solver"]] == [
+    assert [s.rate for s in paper_grid(fp.RankNet(solver="gd"))["solver"]] == [
         1e-5,
         1e-4,
         1e-3,
         1e-2,
         1e-1,
     ]
-    assert fp.ListMLE(solver="SGD")._paper_grid()["solver"][-1].rate == 0.1
-    assert "l2" in fp.ListNet()._paper_grid()
+    assert paper_grid(fp.ListMLE(solver="SGD"))["solver"][-1].rate == 0.1
+    assert "l2" in paper_grid(fp.ListNet())
 
 
 def test_custom_grid_with_a_measure_that_is_better_when_lower() -> None:
@@ -211,6 +212,6 @@ def test_weights_of_validation_queries_do_not_weight_the_measure() -> None:
 @pytest.mark.parametrize("name", ["ListNet", "RankSVM", "LambdaMART"])
 def test_trees_are_tuned_by_their_own_parameters(name: str) -> None:
     ranker = fp.ranker(f"{name}(scorer=trees(count=3, min_docs=4))")
-    trees = ranker._paper_grid()["scorer"]
+    trees = paper_grid(ranker)["scorer"]
     assert [(t.rate, t.count, t.min_docs) for t in trees] == [(0.03, 3, 4), (0.1, 3, 4)]
-    assert list(fp.FocusedSVM(scorer="trees")._paper_grid()) == ["beta"]
+    assert list(paper_grid(fp.FocusedSVM(scorer="trees"))) == ["beta"]

@@ -40,7 +40,7 @@ def test_errors_of_the_libraries_are_one_line() -> None:
 
 
 def test_cost_of_long_lists_depends_on_k() -> None:
-    loss = fp.RankNet(k=10)._loss()
+    loss = fp.RankNet(k=10).compose().loss
     truth = fp.Truth.from_labels(RNG.random(100_000), np.zeros(100_000))
     assert np.isfinite(loss.curvature(np.zeros(100_000), truth)).all()  # O(n^2) would take minutes
 
@@ -62,8 +62,8 @@ def test_noise_is_normal_and_seeded() -> None:
 def test_queries_are_drawn_anew_for_every_tree() -> None:
     randomness, scores = Randomness(query_fraction=0.5, seed=2), np.zeros(300)
     truth = fp.Truth.from_labels(Y, QID)
-    full = Gradients(fp.ListNet()._loss(), truth)(scores)
-    gradients = Gradients(fp.ListNet()._loss(), truth, randomness=randomness)
+    full = Gradients(fp.ListNet().compose().loss, truth)(scores)
+    gradients = Gradients(fp.ListNet().compose().loss, truth, randomness=randomness)
     calls = [gradients(scores) for _ in range(400)]
     counted = np.array([np.abs(first).reshape(30, 10).any(axis=1) for first, _ in calls])
     informative = np.abs(full[0]).reshape(30, 10).any(axis=1)
@@ -78,7 +78,11 @@ def test_queries_are_drawn_anew_for_every_tree() -> None:
 @pytest.mark.parametrize("unfitted", [fp.ListNet(), fp.ListMLE(2), fp.LambdaRank(), fp.RankNet()])
 def test_mean_gradient_is_that_of_the_expected_loss(unfitted: Any) -> None:
     """The gradient with noise has the mean that Gauss-Hermite quadrature finds."""
-    loss, labels, scores = unfitted._tree_loss(), np.array([1.0, 0, 2]), np.array([-0.5, 0.4, 0.0])
+    loss, labels, scores = (
+        unfitted.compose("trees").loss,
+        np.array([1.0, 0, 2]),
+        np.array([-0.5, 0.4, 0.0]),
+    )
     sigma, draws = 0.7, 4000
 
     def copies(count: int) -> fp.Truth:

@@ -108,7 +108,7 @@ def test_both_libraries_and_the_ranker_get_the_same_gradients() -> None:
     scores = np.random.default_rng(0).normal(size=TRAIN.n_docs)
     data = lightgbm.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.lengths).construct()
     other = xgboost.DMatrix(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
-    expected = Gradients(fp.ListMLE(5)._loss(), TRAIN.truth)(scores)
+    expected = Gradients(fp.ListMLE(5).compose().loss, TRAIN.truth)(scores)
     for got in (
         unfitted(scores, data),
         unfitted(scores, other),

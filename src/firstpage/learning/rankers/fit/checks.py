@@ -1,4 +1,4 @@
-"""Checks of labels, features and validation data, without scikit-learn."""
+"""Checks of labels, features and validation data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 
 from firstpage.core import Array, DataError, Floats, warn
-from firstpage.core.kernels import zero_if_finite
 from firstpage.data import Dataset, Ids, group_rows, is_identifier, listed_features, match_queries
 from firstpage.data.shards import Shards
 
@@ -41,8 +41,6 @@ def check_labels(y: object, rows: int) -> Floats:
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"Unknown label type: labels must be numbers ({error}).") from error
     if labels.ndim == 2 and labels.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
         text = "A column-vector y was passed when a 1d array was expected"
         warn(text, category=DataConversionWarning)
         labels = labels.ravel()
@@ -88,40 +86,10 @@ def check_has_features(data: Dataset | Shards) -> None:
         )
 
 
-IMPUTE = (
-    "Trees accept missing values (scorer='trees'); other rankers fill them: impute='median', "
-    "'mean', 'zero' or a number (--set impute=median)."
-)
 CATEGORIES = (
     "{}: {} holds categories, and {} reads numbers only; use trees (scorer='trees'), or drop the "
     "feature."
 )
-
-
-def check_finite(data: Dataset, missing: bool = False) -> None:
-    """Raise an error for infinite features, and unless `missing` for NaN; it names the first."""
-    if isinstance(data.X, np.ndarray):
-        if not data.X.size or zero_if_finite(data.X.reshape(-1)) == 0.0:
-            return
-        bad = np.isinf(data.X) if missing else ~np.isfinite(data.X)
-        if not bad.any():
-            return
-        row, column = (int(i[0]) for i in np.nonzero(bad))
-        value = data.X[row, column]
-    else:
-        bad = np.isinf(data.X.data) if missing else ~np.isfinite(data.X.data)
-        if not bad.any():
-            return
-        entry = int(np.argmax(bad))
-        row = int(np.searchsorted(data.X.indptr, entry, side="right")) - 1
-        column, value = int(data.X.indices[entry]), data.X.data[entry]
-    query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
-    name = data.feature_names[column] if data.feature_names else f"feature {column + 1}"
-    original = row if data.row_order is None else int(data.row_order[row])
-    raise DataError(
-        f"{data.source} contains NaN or inf: {name} of row {original + 1} (query {query!r}) is "
-        f"{value}. {IMPUTE if np.isnan(value) else 'Fill or drop such values first.'}"
-    )
 
 
 def check_categories(data: Dataset | Shards, accepted: bool, target: str) -> None:

@@ -70,49 +70,20 @@ class Step:
 
 @dataclass(eq=False)
 class Watcher:
-    """Called after each iteration; records the history and decides when to stop.
-
-    Attributes
-    ----------
-    measure : Measure or PairMeasure
-        The measure that is recorded on the validation data.
-    valid : Dataset or None
-        The validation data.
-    valid_pairs : RowPairs or None
-        Votes on pairs of validation documents, where the measure is one of pairs.
-    score : callable
-        Returns the scores of the validation documents.
-    keep_best : bool
-        Keep the parameters with the best measure, and stop after `patience` iterations without
-        improvement.
-    patience : int
-        See `keep_best`.
-    progress : callable or None
-        Called with each step; training stops where it returns True.
-    verbose : bool
-        Print each step.
-    history : list of Step
-        All steps.
-    best : Step or None
-        The step with the best measure.
-    best_params : object
-        The parameters of the best step.
-    last_params : object
-        The parameters of the last step.
-    """
+    """Called after each iteration; records the history and decides when to stop."""
 
     measure: AnyMeasure
     valid: Dataset | None
-    score: Score
-    keep_best: bool = False
+    score: Score  # of the validation documents
+    keep_best: bool = False  # and stop after `patience` iterations without improvement
     patience: int = DEFAULT_PATIENCE
-    progress: Callable[[Step], object] | None = None
-    verbose: bool = False
+    progress: Callable[[Step], object] | None = None  # training stops where it returns True
+    verbose: bool = False  # print each step
     history: list[Step] = field(default_factory=list)
     best: Step | None = None
     best_params: Any = None
     last_params: Any = None
-    valid_pairs: RowPairs | None = None
+    valid_pairs: RowPairs | None = None  # votes on validation documents, for measures of pairs
     _start: float = field(default_factory=time.perf_counter)
 
     def __call__(self, iteration: int, loss: float, params: Floats | int) -> bool:

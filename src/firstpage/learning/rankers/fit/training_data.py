@@ -34,7 +34,7 @@ from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.boosting.boosting import BoostingState
 from firstpage.learning.solvers.boosting.pools import WeakRankerPool
 from firstpage.learning.solvers.boosting.statistics import WeightedTerms
-from firstpage.learning.solvers.boosting.weak_rankers import WeakRankers, weak_rankers
+from firstpage.learning.solvers.boosting.weak_rankers import WeakRankers
 from firstpage.learning.solvers.least_squares import ridge
 from firstpage.learning.solvers.objective import BlockObjective
 from firstpage.learning.solvers.solver import AnySolver, Objective
@@ -69,21 +69,24 @@ class Scorer(Protocol):
         ...
 
 
-class BoostingRanker(Protocol):
-    """A ranker that boosting can train."""
+class BoostingPlan(Protocol):
+    """What boosting is given: weak rankers, and the terms of the loss."""
 
-    k: int | None
-    weak: str | WeakRankers
+    @property
+    def k(self) -> int | None: ...
 
-    def _with_scale(self, greatest: Callable[[], float]) -> BoostingRanker:
-        """Return the ranker for a part of data with this greatest label."""
+    @property
+    def weak(self) -> WeakRankers: ...
+
+    def with_scale(self, greatest: Callable[[], float]) -> BoostingPlan:
+        """Return the plan for a part of data with this greatest label."""
         ...
 
-    def _terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
+    def terms(self, training: InMemory, pool: WeakRankerPool) -> WeightedTerms:
         """Return the terms of the loss, with weights that sum to 1."""
         ...
 
-    def _begin(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
+    def state(self, pool: WeakRankerPool, terms: WeightedTerms, scores: Floats) -> BoostingState:
         """Return the state from which the rounds continue."""
         ...
 
@@ -175,7 +178,7 @@ class TrainingData(Protocol):
         ...
 
     def boosting_state(
-        self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
+        self, plan: BoostingPlan, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         """Return the state of boosting after some rounds."""
         ...
@@ -197,30 +200,14 @@ class TrainingData(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """Documents in memory, grouped by query, with weights.
+    """Documents in memory, grouped by query, with weights."""
 
-    Attributes
-    ----------
-    data : Dataset
-        The documents, scaled.
-    weights : ndarray or None
-        Weights of documents, where they differ within a query; they act as copies.
-    query_weights : ndarray or None
-        Weights of queries; None: all equal.
-    convert : callable
-        From the truth of the data to the truth for training.
-    transform : MinMax, Standardize or None
-        The scaling that was applied.
-    pairs : RowPairs or None
-        Votes on pairs of documents, where these are trained on.
-    """
-
-    data: Dataset
-    weights: Floats | None = None
-    query_weights: Floats | None = None
-    convert: Convert = identity
-    transform: Transform | None = None
-    pairs: RowPairs | None = None
+    data: Dataset  # scaled
+    weights: Floats | None = None  # of documents, where they differ within a query: copies
+    query_weights: Floats | None = None  # None: all equal
+    convert: Convert = identity  # from the truth of the data to the truth for training
+    transform: Transform | None = None  # that was applied
+    pairs: RowPairs | None = None  # votes on documents, where these are trained on
 
     @property
     def n_docs(self) -> int:
@@ -257,8 +244,6 @@ class InMemory:
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
-
-    # --- weights
 
     def each_query(self) -> Floats:
         """Return one weight per query."""
@@ -302,10 +287,11 @@ class InMemory:
 
     def _informative(self) -> Bools:
         """Return whether each query has different labels among documents of positive weight."""
-        data, weights = self.data, self.each_document()
-        starts = data.offsets[:-1]
-        high = np.maximum.reduceat(np.where(weights > 0, data.y, -np.inf), starts)
-        low = np.minimum.reduceat(np.where(weights > 0, data.y, np.inf), starts)
+        y, starts, weights = self.data.y, self.data.offsets[:-1], self.weights
+        high = low = y
+        if weights is not None:
+            high, low = (np.where(weights > 0, y, absent) for absent in (-np.inf, np.inf))
+        high, low = np.maximum.reduceat(high, starts), np.minimum.reduceat(low, starts)
         informative: Bools = high > low
         return informative
 
@@ -377,8 +363,6 @@ class InMemory:
         )
         return replace(self, data=copied, weights=None)
 
-    # --- for fits
-
     def bind(self, scorer: Scorer, seed: int) -> BoundScorer:
         return scorer.bind(self.data.X, self.data.offsets, seed)
 
@@ -430,17 +414,17 @@ class InMemory:
         return ridge(self.data.X, y, weights / weights.sum(), l2)[0]
 
     def boosting_state(
-        self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
+        self, plan: BoostingPlan, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         training = self.positive_queries()
         X = training.data.X
-        pool = weak_rankers(ranker.weak).pool(X, training.row_weights(), threads)
+        pool = plan.weak.pool(X, training.row_weights(), threads)
         scores = np.zeros(training.data.n_docs)
         if start is not None:
             scores += pool.scoring([], start).predict(X)
         for number, step in chosen:
             pool.add(number, step, scores)
-        return ranker._begin(pool, ranker._terms(training, pool), scores)
+        return plan.state(pool, plan.terms(training, pool), scores)
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         randomness = Randomness(trees.noise, trees.query_fraction, options.seed)

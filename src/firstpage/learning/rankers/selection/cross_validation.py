@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from firstpage.core import DataError, Floats, Table, Tabular, warn
 from firstpage.data import Dataset, Fold, Run
@@ -21,7 +22,6 @@ from firstpage.evaluation.measures import (
     randomization,
 )
 from firstpage.learning.rankers.base import Ranker
-from firstpage.learning.rankers.fit.estimator import clone
 from firstpage.learning.rankers.fit.pair_measures import (
     ACCURACY,
     LOG_LOSS,

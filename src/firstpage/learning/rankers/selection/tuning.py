@@ -10,15 +10,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from firstpage.core import DataError, missing_dependency
 from firstpage.data import Dataset
 from firstpage.data.preferences import PreferencePairs
-from firstpage.learning.rankers.base import Grid, Ranker
+from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checks import has_preferences
-from firstpage.learning.rankers.fit.estimator import clone
+from firstpage.learning.rankers.fit.estimator import Grid
 from firstpage.learning.rankers.fit.fit import Diverged
 from firstpage.learning.rankers.fit.pair_measures import any_measure, pair_measure
+from firstpage.learning.rankers.fit.run import reuse
+from firstpage.learning.rankers.fit.scoring import mean_measure
 
 if TYPE_CHECKING:
     from optuna import Trial as OptunaTrial
@@ -249,14 +252,14 @@ class _Search:
         """Return the score by the measure of the search, the same for all candidates."""
         if self.pairs is not None:
             return float(candidate.score(self.valid, pairs=self._valid_pairs))
-        return candidate._score_by(self.measure, self.valid)
+        return mean_measure(candidate, self.measure, self.valid)
 
     def attempt(self, parameters: Parameters) -> float:
         """Train with these parameters and return the score; -inf where training diverges."""
         start = time.perf_counter()
         candidate = clone(self.ranker).set_params(**parameters)
         if self.last is not None:
-            candidate._reuse(self.last)
+            reuse(candidate, self.last)
         try:
             candidate.fit(self.train, valid=self.valid, pairs=self.pairs)
         except Diverged as error:
@@ -280,7 +283,7 @@ def _checked(
     ranker: Ranker, grid: Mapping[str, Sequence[object]] | None, method: str, trials: int
 ) -> Grid:
     """Return the grid to search; raise an error before any work if an argument is invalid."""
-    search = {name: list(values) for name, values in (grid or ranker._paper_grid()).items()}
+    search = {name: list(values) for name, values in (grid or paper_grid(ranker)).items()}
     known = ranker.get_params(deep=False)
     for name, values in search.items():
         if name not in known:
@@ -296,6 +299,11 @@ def _checked(
     if trials < 1:
         raise DataError(f"trials must be at least 1; got {trials}.")
     return search
+
+
+def paper_grid(ranker: Ranker) -> Grid:
+    """Return the values that the papers search, of parameters that the ranker uses."""
+    return ranker.compose().grid(ranker._grid)
 
 
 def _combinations(search: Grid) -> Iterator[Parameters]:

@@ -22,7 +22,7 @@ from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.rankers.fit.checks import warn_of_shared_queries
 from firstpage.learning.rankers.fit.progress import Record
 from firstpage.learning.rankers.fit.training_data import (
-    BoostingRanker,
+    BoostingPlan,
     Chosen,
     Convert,
     InMemory,
@@ -51,7 +51,6 @@ from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.boosting.boosting import BoostingState
 from firstpage.learning.solvers.boosting.sharded import ShardedBoostingState
-from firstpage.learning.solvers.boosting.weak_rankers import weak_rankers
 from firstpage.learning.solvers.cutting_plane.n_slack import NSlack
 from firstpage.learning.solvers.least_squares import solve_normal_equations
 from firstpage.learning.solvers.sharded import ShardedObjective
@@ -75,36 +74,16 @@ S = TypeVar("S", bound=CachedShard)
 
 @dataclass(frozen=True, eq=False)
 class ShardedData:
-    """Training data in shards, without sample weights.
-
-    Attributes
-    ----------
-    shards : Shards
-        The shards.
-    engine : Engine
-        What processes them.
-    transform : MinMax, Standardize or None
-        The scaling of the features.
-    convert : callable
-        From the truth of the data to the truth for training.
-    surveys : tuple of ShardSurvey
-        The counts of each shard.
-    drop_uninformative : bool
-        Whether queries with equal labels have weight 0.
-    by_length : bool
-        Whether queries are weighted by their numbers of documents.
-    jobs : list of ShardJob
-        The jobs of the fit, which `close` ends.
-    """
+    """Training data in shards, without sample weights."""
 
     shards: Shards
-    engine: Engine
+    engine: Engine  # that processes them
     transform: Transform | None
-    convert: Convert
-    surveys: tuple[ShardSurvey, ...]
-    drop_uninformative: bool
-    by_length: bool = False
-    jobs: list[ShardJob[Any]] = field(default_factory=list)
+    convert: Convert  # from the truth of the data to the truth for training
+    surveys: tuple[ShardSurvey, ...]  # the counts of each shard
+    drop_uninformative: bool  # queries with equal labels have weight 0
+    by_length: bool = False  # queries are weighted by their numbers of documents
+    jobs: list[ShardJob[Any]] = field(default_factory=list)  # of the fit, which `close` ends
     weights: ClassVar[None] = None
     query_weights: ClassVar[None] = None
     pairs: ClassVar[None] = None
@@ -282,24 +261,20 @@ class ShardedData:
         return job, *solve_normal_equations(gram, moments, feature_mean, label_mean, l2)
 
     def boosting_state(
-        self, ranker: BoostingRanker, start: Floats | None, chosen: Chosen, threads: int | None
+        self, plan: BoostingPlan, start: Floats | None, chosen: Chosen, threads: int | None
     ) -> BoostingState:
         """Return the state of boosting; takes two passes, for the weak rankers and the setup."""
-        from firstpage.learning.rankers.fit.estimator import clone
-
-        unfitted: BoostingRanker = clone(ranker)
-        kind, counts = weak_rankers(unfitted.weak), self._documents()
+        kind, counts = plan.weak, self._documents()
         firsts = [0, *accumulate(counts)]
         samples = self.job(identity)
         rows = [(first, firsts[-1]) for first in firsts[:-1]]
         learned = kind.learn(samples.map_own(sampled_rows, rows, kind))
-        greatest = partial(samples.max, greatest_measured_label, unfitted.k)
-        unfitted = unfitted._with_scale(greatest)
+        plan = plan.with_scale(partial(samples.max, greatest_measured_label, plan.k))
         samples.close()
-        job = self.job(partial(boosting_shard, ranker=unfitted, learned=learned, start=start))
+        job = self.job(partial(boosting_shard, plan=plan, learned=learned, start=start))
         empty = self.no_documents()
         pool = kind.build_pool(learned, empty.X, 1)
-        terms = unfitted._terms(InMemory(empty), pool)
+        terms = plan.terms(InMemory(empty), pool)
         return ShardedBoostingState(job, pool, terms, tuple(chosen))
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:

@@ -20,9 +20,10 @@ from firstpage.data.shards import Shards, heap_bytes
 from firstpage.evaluation.measures import StoredShard
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.losses.listwise import relevance
-from firstpage.learning.rankers.fit.checks import check_finite, shared_queries, varies
+from firstpage.learning.models.finite_values import check_finite
+from firstpage.learning.rankers.fit.checks import shared_queries, varies
 from firstpage.learning.rankers.fit.training_data import (
-    BoostingRanker,
+    BoostingPlan,
     Convert,
     InMemory,
     Scorer,
@@ -34,7 +35,6 @@ from firstpage.learning.solvers.boosting.weak_rankers import (
     PoolParameters,
     ShardSample,
     WeakRankers,
-    weak_rankers,
 )
 from firstpage.learning.solvers.least_squares import moments, weighted_row_sum
 from firstpage.learning.solvers.objective import BlockObjective
@@ -96,26 +96,14 @@ def informative_queries(data: Dataset) -> Bools:
 
 @dataclass(frozen=True)
 class ShardSurvey:
-    """Counts of a shard, without empty queries.
-
-    Attributes
-    ----------
-    queries, documents : int
-        The numbers of queries and documents.
-    informative, informative_documents : int
-        The numbers of queries with different labels, and of their documents.
-    varies : bool
-        Whether any feature differs between two documents of a query.
-    missing : int
-        The number of missing features.
-    """
+    """Counts of a shard, without empty queries."""
 
     queries: int
     documents: int
-    informative: int
-    informative_documents: int
-    varies: bool
-    missing: int
+    informative: int  # queries with different labels
+    informative_documents: int  # of these queries
+    varies: bool  # whether any feature differs between two documents of a query
+    missing: int  # features
 
 
 def survey(shard: StoredShard, missing: bool) -> ShardSurvey:
@@ -210,36 +198,16 @@ def identity(shard: TrainingShard) -> TrainingShard:
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask(Generic[S]):
-    """What a worker needs to process a shard.
+    """What a worker needs to process a shard."""
 
-    Attributes
-    ----------
-    shards : Shards
-        The shard alone.
-    transform : MinMax, Standardize or None
-        The scaling of the features.
-    convert : callable
-        From the truth of the data to the truth for training.
-    drop_uninformative : bool
-        Whether queries with equal labels have weight 0.
-    by_length : bool
-        Whether queries are weighted by their numbers of documents.
-    total : float
-        The sum of the query weights over all shards.
-    first_query : int
-        The number of the shard's first query among those of all shards.
-    setup : callable
-        From the training shard to what works on it.
-    """
-
-    shards: Shards
+    shards: Shards  # the shard alone
     transform: Transform | None
-    convert: Convert
-    drop_uninformative: bool
-    by_length: bool
-    total: float
-    first_query: int
-    setup: Callable[[TrainingShard], S]
+    convert: Convert  # from the truth of the data to the truth for training
+    drop_uninformative: bool  # queries with equal labels have weight 0
+    by_length: bool  # queries are weighted by their numbers of documents
+    total: float  # the sum of the query weights over all shards
+    first_query: int  # the number of the shard's first query among those of all shards
+    setup: Callable[[TrainingShard], S]  # from the training shard to what works on it
 
     def open(self, threads: int) -> S:
         """Read the shard and set it up."""
@@ -305,14 +273,14 @@ def greatest_measured_label(shard: TrainingShard, k: int | None) -> float:
 
 
 def boosting_shard(
-    shard: TrainingShard, ranker: BoostingRanker, learned: PoolParameters, start: Floats | None
+    shard: TrainingShard, plan: BoostingPlan, learned: PoolParameters, start: Floats | None
 ) -> BoostingShard:
     """Return a shard with its weak rankers and terms."""
     training = shard.in_memory()
     X = training.data.X
-    pool = weak_rankers(ranker.weak).build_pool(learned, X, shard.threads, shard.scratch.allocate)
+    pool = plan.weak.build_pool(learned, X, shard.threads, shard.scratch.allocate)
     scores = np.zeros(training.data.n_docs)
     if start is not None:
         scores += pool.scoring([], start).predict(X)
-    terms = [term for _, term in ranker._terms(training, pool)]
+    terms = [term for _, term in plan.terms(training, pool)]
     return BoostingShard(pool, terms, scores, shard)

@@ -11,14 +11,16 @@ import numpy as np
 from firstpage.core import DataError
 from firstpage.core.engine import Engine
 from firstpage.data.preferences import MeasureSource, Utility
-from firstpage.learning.rankers.base import Grid, Ranker
+from firstpage.learning.losses.base import Loss
+from firstpage.learning.rankers.base import Ranker
+from firstpage.learning.rankers.fit.composition import Procedure
+from firstpage.learning.rankers.fit.estimator import Grid, LearnsFrom
 from firstpage.learning.rankers.fit.fit import fit_trees, growth_options
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
 from firstpage.learning.rankers.sharded.data import check_trees
 from firstpage.learning.rankers.trees.growth import (
     MAX_LABEL,
     LambdaRankOptions,
-    TreeObjective,
     tree_grid,
 )
 from firstpage.learning.scorers.registry import scorer as scorer_of
@@ -70,51 +72,50 @@ class LambdaMART(Ranker):
     scorer: Any = "trees"
     gain: Any = None
 
-    def _paper_grid(self) -> Grid:
-        return tree_grid(self._trees())
-
-    def check_parameters(self) -> None:
+    def compose(self, learns_from: LearnsFrom = "labels") -> LambdaTrees:
         if self.ties == "random":
             raise DataError(
                 "LambdaMART maximizes a measure of the labels as they are; ties='random' has no "
                 "effect on it. Leave ties out."
             )
-        super().check_parameters()
-        gains_of(self.gain)
-
-    def _check_engine(self, engine: Engine) -> None:
-        check_trees(engine, self._trees())
-
-    def _trees(self) -> Trees:
-        """Return the scorer, which must be trees."""
-        trees = scorer_of(self.scorer)
+        trees, gains = scorer_of(self.scorer), gains_of(self.gain)
         if not trees.additive:
             raise DataError("LambdaMART grows trees: scorer='trees(..)'.")
-        if trees.library != "lightgbm" and self.gain is not None:
+        if trees.library != "lightgbm" and gains is not None:
             raise DataError("gain is an option of LightGBM; XGBoost's gains are 2^label - 1.")
         if trees.randomized:
             raise DataError(
                 "LightGBM's lambdarank has one forest, no noise and all queries; leave forests, "
                 "noise and query_fraction out, or use LambdaRank(scorer='trees(..)')."
             )
-        return trees
-
-    def _grows_trees(self) -> bool:
-        return True
-
-    def _learn(self, request: FitRequest) -> FitResult:
-        trees = self._trees()
-        gains = gains_of(self.gain)
         default = 30 if trees.library == "lightgbm" else 32
         rank = LambdaRankOptions(self.k or default, None if gains is None else tuple(gains))
-        growth = request.training.lambdarank_growth(trees, rank, growth_options(request))
-        result = fit_trees(request, trees, growth)
-        if gains is not None:
-            result.record["label_gain"] = gains  # the measure file may be deleted later
+        return LambdaTrees(trees, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class LambdaTrees(Procedure):
+    """Trees that are grown by lambdarank of LightGBM, or by rank:ndcg of XGBoost."""
+
+    trees: Trees
+    rank: LambdaRankOptions
+
+    def fit(self, request: FitRequest) -> FitResult:
+        options = growth_options(request)
+        growth = request.training.lambdarank_growth(self.trees, self.rank, options)
+        result = fit_trees(request, self.trees, growth)
+        if self.rank.gains is not None:  # the measure file may be deleted later
+            result.record["label_gain"] = list(self.rank.gains)
         return result
 
-    def _tree_objective(self) -> TreeObjective:
+    def check_engine(self, engine: Engine) -> None:
+        check_trees(engine, self.trees)
+
+    def tree_loss(self, name: str) -> Loss:
         raise DataError("lambdarank is LightGBM's own: {'objective': 'lambdarank'}.")
+
+    def grid(self, of_paper: Grid) -> Grid:
+        return tree_grid(self.trees)
 
 
 def gains_of(gain: object) -> list[float] | None:

@@ -21,6 +21,7 @@ from firstpage.evaluation.measures import Convention, Measure, MeasureLike, rank
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.registry import LOSSES, loss
 from firstpage.learning.rankers.fit.checks import check_labels
+from firstpage.learning.rankers.fit.parameters import composition_of, truth_order
 from firstpage.learning.rankers.registry import ranker
 from firstpage.learning.rankers.trees.growth import (
     NO_GROUPS,
@@ -61,7 +62,10 @@ def objective(name: str, **parameters: Any) -> TreeObjective:
     """
     if canonical_name(parse_call(name)[0]) in map(canonical_name, [*LOSSES, "Focused"]):
         return TreeObjective(name, loss(name, **parameters), identity)
-    return ranker(name, **parameters)._tree_objective()
+    created = ranker(name, **parameters)
+    title = type(created).__name__
+    tree_loss = composition_of(created, "trees").tree_loss(title)
+    return TreeObjective(title, tree_loss, truth_order(created))
 
 
 class Metric:

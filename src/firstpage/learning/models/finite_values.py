@@ -1,4 +1,4 @@
-"""Checks that scores are finite: of probes before a model is used, and of the data it ranks."""
+"""Checks that features and scores are finite, of the data to rank and of probes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,37 @@ LARGE = 1e18  # absolute value of a feature; only larger ones excuse a score tha
 PROBES = 50  # documents, as one query
 SCALES = 3.0  # between a probed feature and the mean or minimum by which the model scales
 EXTREME = 0.2  # fraction of the probed values that are not 0
+IMPUTE = (
+    "Trees accept missing values (scorer='trees'); other rankers fill them: impute='median', "
+    "'mean', 'zero' or a number (--set impute=median)."
+)
 REMEDY = "train again, with normalize='standard' or smaller features"
+
+
+def check_finite(data: Dataset, missing: bool = False) -> None:
+    """Raise an error for infinite features, and unless `missing` for NaN; it names the first."""
+    if isinstance(data.X, np.ndarray):
+        if not data.X.size or zero_if_finite(data.X.reshape(-1)) == 0.0:
+            return
+        bad = np.isinf(data.X) if missing else ~np.isfinite(data.X)
+        if not bad.any():
+            return
+        row, column = (int(i[0]) for i in np.nonzero(bad))
+        value = data.X[row, column]
+    else:
+        bad = np.isinf(data.X.data) if missing else ~np.isfinite(data.X.data)
+        if not bad.any():
+            return
+        entry = int(np.argmax(bad))
+        row = int(np.searchsorted(data.X.indptr, entry, side="right")) - 1
+        column, value = int(data.X.indices[entry]), data.X.data[entry]
+    query = data.queries[int(np.searchsorted(data.offsets, row, side="right")) - 1]
+    name = data.feature_names[column] if data.feature_names else f"feature {column + 1}"
+    original = row if data.row_order is None else int(data.row_order[row])
+    raise DataError(
+        f"{data.source} contains NaN or inf: {name} of row {original + 1} (query {query!r}) is "
+        f"{value}. {IMPUTE if np.isnan(value) else 'Fill or drop such values first.'}"
+    )
 
 
 def probe_features(

@@ -18,7 +18,7 @@ from firstpage.data.preferences import Utility
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures import Measure, predict_shards
 from firstpage.learning.losses.base import FunctionLoss
-from firstpage.learning.rankers.scorings import Stage, scoring_from_dict, stored_transform
+from firstpage.learning.models.scorings import Stage, scoring_from_dict, stored_transform
 from firstpage.learning.scorers.scorer import Contributions, JsonObject, Scoring
 
 FILE = JsonFormat("firstpage-model", 1, "model")
@@ -30,7 +30,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their ty
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The contents of a model file: enough to score, without scikit-learn.
+    """The contents of a model file: enough to score.
 
     `firstpage.load` turns a file into a fitted ranker instead.
 
@@ -180,6 +180,13 @@ def model_of(ranker: FittedRanker) -> Model:
     )
 
 
+def as_model(model: str | os.PathLike[str] | Model | FittedRanker) -> Model:
+    """Return a model, the model of a file, or a fitted ranker as a model."""
+    if isinstance(model, Model):
+        return model
+    return read_model(model) if isinstance(model, str | os.PathLike) else model_of(model)
+
+
 def parameter_to_json(value: Any) -> Any:
     """Return a parameter as JSON; objects such as solvers as the text that names them."""
     if isinstance(value, np.generic):
@@ -196,7 +203,7 @@ def parameter_to_json(value: Any) -> Any:
         value = value.function
     if isinstance(value, FunctionType):
         return qualified_name(value)
-    if type(value).__name__ == "FrozenEstimator":  # by name, without importing scikit-learn
+    if type(value).__name__ == "FrozenEstimator":  # by name: scoring does not import scikit-learn
         value = value.estimator
     if not is_dataclass(value) or isinstance(value, Measure) or hasattr(value, "get_params"):
         return str(value)

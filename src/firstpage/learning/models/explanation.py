@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.learning.rankers.model_files import FittedRanker, Model, model_of, read_model
+from firstpage.learning.models.model_files import FittedRanker, Model, as_model
 from firstpage.learning.scorers.scorer import JsonObject
 
 REPR_FEATURES = 5  # shown in the repr
@@ -120,10 +120,7 @@ def explain(model: str | os.PathLike[str] | Model | FittedRanker) -> Explanation
     >>> fp.explain(ranker).names
     ('1',)
     """
-    if isinstance(model, str | os.PathLike):
-        model = read_model(model)
-    elif not isinstance(model, Model):
-        model = model_of(model)
+    model = as_model(model)
     importances = model.scoring.explain()
     features = model.feature_names or tuple(str(i + 1) for i in range(model.n_features))
     steps = {features[number]: function for number, function in importances.steps.items()}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.learning.rankers.finite_scores import LARGE, probe_features
-from firstpage.learning.rankers.model_files import FILE, Model, read_model
+from firstpage.learning.models.finite_values import LARGE, probe_features
+from firstpage.learning.models.model_files import FILE, Model, read_model
 from firstpage.learning.scorers.linear import LinearScoring
 
 DATA = fp.Dataset.from_arrays([[1.0, 2.0], [3.0, 4.0]], [0, 1], ["a", "b"])

@@ -10,8 +10,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data import ColumnMatch, Dataset, Ids, Transform, transform_from_dict
-from firstpage.learning.rankers.finite_scores import check_scores
-from firstpage.learning.rankers.fit.checks import check_finite
+from firstpage.learning.models.finite_values import check_finite, check_scores
 from firstpage.learning.scorers.registry import SCORINGS
 from firstpage.learning.scorers.scorer import (
     Contributions,
