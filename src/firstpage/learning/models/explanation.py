@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.core import Floats
 from firstpage.learning.models.model_files import FittedRanker, Model, as_model
-from firstpage.learning.scorers.scorer import JsonObject
+from firstpage.learning.scorers.scoring_base import JsonObject
 
 REPR_FEATURES = 5  # shown in the repr
 

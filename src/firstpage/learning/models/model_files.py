@@ -19,7 +19,8 @@ from firstpage.data.shards import Shards
 from firstpage.evaluation.measures import Measure, predict_shards
 from firstpage.learning.losses.base import FunctionLoss
 from firstpage.learning.models.scorings import Stage, scoring_from_dict, stored_transform
-from firstpage.learning.scorers.scorer import Contributions, JsonObject, Scoring
+from firstpage.learning.scorers.scorer import Scoring
+from firstpage.learning.scorers.scoring_base import Contributions, JsonObject
 
 FILE = JsonFormat("firstpage-model", 1, "model")
 FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their types

@@ -12,11 +12,11 @@ from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data import ColumnMatch, Dataset, Ids, Transform, transform_from_dict
 from firstpage.learning.models.finite_values import check_finite, check_scores
 from firstpage.learning.scorers.registry import SCORINGS
-from firstpage.learning.scorers.scorer import (
+from firstpage.learning.scorers.scorer import Scoring
+from firstpage.learning.scorers.scoring_base import (
     Contributions,
     Importances,
     JsonObject,
-    Scoring,
     ScoringBase,
 )
 

@@ -8,7 +8,7 @@ from firstpage.learning.scorers.linear import Linear as Linear
 from firstpage.learning.scorers.linear import LinearScoring as LinearScoring
 from firstpage.learning.scorers.network_scoring import InputTransform as InputTransform
 from firstpage.learning.scorers.network_scoring import NetworkScoring as NetworkScoring
-from firstpage.learning.scorers.scorer import Contributions as Contributions
-from firstpage.learning.scorers.scorer import JsonObject as JsonObject
 from firstpage.learning.scorers.scorer import Scoring as Scoring
+from firstpage.learning.scorers.scoring_base import Contributions as Contributions
+from firstpage.learning.scorers.scoring_base import JsonObject as JsonObject
 from firstpage.learning.scorers.tree_scoring import TreesScoring as TreesScoring

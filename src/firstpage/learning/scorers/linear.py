@@ -10,12 +10,12 @@ import numpy as np
 from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels import scoring as kernel
 from firstpage.data import offsets_from_lengths
-from firstpage.learning.scorers.scorer import (
+from firstpage.learning.scorers.scorer import Slices
+from firstpage.learning.scorers.scoring_base import (
     Contributions,
     Importances,
     JsonObject,
     ScoringBase,
-    Slices,
 )
 
 if TYPE_CHECKING:

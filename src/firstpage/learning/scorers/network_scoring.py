@@ -14,7 +14,12 @@ from firstpage.core.engine import limited_blas, resolve
 from firstpage.data import check_scale
 from firstpage.learning.scorers.forward import ACTIVATIONS, Architecture, NumpyOperations
 from firstpage.learning.scorers.network_gradient import score_gradients
-from firstpage.learning.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
+from firstpage.learning.scorers.scoring_base import (
+    Contributions,
+    Importances,
+    JsonObject,
+    ScoringBase,
+)
 
 if TYPE_CHECKING:
     from firstpage.data import Features

@@ -9,7 +9,8 @@ from firstpage.learning.scorers.linear import Linear, LinearScoring
 from firstpage.learning.scorers.mlp import MLP
 from firstpage.learning.scorers.network import Network
 from firstpage.learning.scorers.network_scoring import NetworkScoring
-from firstpage.learning.scorers.scorer import JsonObject, Scoring
+from firstpage.learning.scorers.scorer import Scoring
+from firstpage.learning.scorers.scoring_base import JsonObject
 from firstpage.learning.scorers.stumps import StumpsScoring
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from firstpage.learning.scorers.trees import Trees

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from firstpage.core import Array, BoundKernel, Floats, Ints
+from firstpage.learning.scorers.scoring_base import (
+    Contributions,
+    Importances,
+    JsonObject,
+    LibraryModel,
+)
 
 if TYPE_CHECKING:
     from firstpage.data import Features, Transform
@@ -15,8 +20,6 @@ if TYPE_CHECKING:
 
 Slices = list[Ints]
 """Boundaries of consecutive queries, one array per slice of rows."""
-JsonObject: TypeAlias = dict[str, Any]
-"""An object of a JSON file, such as a scoring in a model file."""
 
 
 class BoundScorer(Protocol):
@@ -67,58 +70,6 @@ class BoundScorer(Protocol):
     def skip_draws(self, evaluations: int) -> None:
         """Continue as after this many more evaluations, where the scorer draws at random."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Importances:
-    """The importance of each input of a scoring.
-
-    Attributes
-    ----------
-    kind : str
-        What the values are.
-    values : array of float
-        One value per feature, or per name.
-    names : tuple of str or None
-        What the values belong to; None: the features.
-    steps : mapping of int to tuple of arrays
-        For features that are read as step functions: the thresholds, and the levels from below the
-        first threshold upward.
-    """
-
-    kind: str
-    values: Floats
-    names: tuple[str, ...] | None = None
-    steps: Mapping[int, tuple[Floats, Floats]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Contributions:
-    """What each feature adds to the score: base + the sum of a row is the score, up to rounding.
-
-    Attributes
-    ----------
-    kind : str
-        What the values are.
-    values : array of float
-        One row per document, and one column per feature or per name.
-    base : array of float or None
-        One number per document; None where the values do not sum to the score.
-    names : tuple of str or None
-        The names of the columns; None: the features.
-    """
-
-    kind: str
-    values: Floats
-    base: Floats | None
-    names: tuple[str, ...] | None = None
-
-
-class LibraryModel(NamedTuple):
-    """Trees in the text format of the library that grew them."""
-
-    library: str
-    text: str
 
 
 class StageView(Protocol):
@@ -211,38 +162,3 @@ class Scoring(Protocol):
     def to_dict(self) -> JsonObject:
         """Return the scoring as a JSON object, with its `kind`."""
         ...
-
-
-class ScoringBase:
-    """Defaults of the optional properties: no coefficients, network, library model or stages."""
-
-    @property
-    def by_query(self) -> bool:
-        return False
-
-    @property
-    def reads_missing(self) -> bool:
-        return False
-
-    @property
-    def coefficients(self) -> tuple[Floats, float] | None:
-        return None
-
-    @property
-    def network(self) -> NetworkScoring | None:
-        return None
-
-    @property
-    def library_model(self) -> LibraryModel | None:
-        return None
-
-    @property
-    def params(self) -> Floats | None:
-        return None
-
-    @property
-    def stages(self) -> Mapping[str, StageView]:
-        return {}
-
-    def forest(self, source: str) -> Forest:
-        raise AssertionError(f"{type(self).__name__} has no trees")

@@ -12,7 +12,12 @@ import numpy as np
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.core.kernels import step_scores
 from firstpage.learning.scorers.forest import Forest, Node, Tree
-from firstpage.learning.scorers.scorer import Contributions, Importances, JsonObject, ScoringBase
+from firstpage.learning.scorers.scoring_base import (
+    Contributions,
+    Importances,
+    JsonObject,
+    ScoringBase,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,7 +15,7 @@ import numpy as np
 from firstpage.core import Array, DataError, Floats, Ints, missing_dependency
 from firstpage.core.engine import limited_openmp, resolve
 from firstpage.learning.scorers.forest import Forest, lightgbm_forest, xgboost_forest
-from firstpage.learning.scorers.scorer import (
+from firstpage.learning.scorers.scoring_base import (
     Contributions,
     Importances,
     JsonObject,

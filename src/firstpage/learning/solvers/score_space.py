@@ -6,19 +6,18 @@ evaluated without reading the features: a line search costs the loss alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from firstpage.core import BoundKernel, Floats, Ints
 from firstpage.core.engine import Lanes
 from firstpage.learning.losses.base import LossTarget
+from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.solvers.solver import Objective, SolverResult
-
-if TYPE_CHECKING:
-    from firstpage.learning.solvers.objective import BlockObjective
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +111,31 @@ class ScoredLine:
         return point, float(point.grad @ self.direction)
 
 
+class BlockedLoss(Protocol):
+    """The loss of a scorer over blocks of queries, as objectives in memory have it."""
+
+    @property
+    def scorer(self) -> BoundScorer: ...
+    @property
+    def target(self) -> LossTarget: ...
+    @property
+    def offsets(self) -> Ints: ...
+    @property
+    def bounds(self) -> Sequence[tuple[int, int]]: ...
+    @property
+    def query_weights(self) -> Floats: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def l2(self) -> float: ...
+
+
 class ScoreSpace:
     """Scores of parameters, the loss at scores, and back-propagation to parameters."""
 
-    def __init__(self, objective: BlockObjective) -> None:
+    def __init__(self, objective: BlockedLoss) -> None:
         self._objective, self.l2 = objective, objective.l2
         rows = int(objective.offsets[-1])
         self._new_scores, self._scores, self._grad = np.empty(rows), np.empty(rows), np.empty(rows)
