@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -45,11 +46,17 @@ def test_no_public_name_is_a_submodule() -> None:
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
-        ("LambdaMart", "firstpage.LambdaMART"),
-        ("listmle", "firstpage.ListMLE"),
-        ("read_leter", "firstpage.read_letor"),
-        ("DCGLearn", "firstpage.dcglearn.DCGLearn"),
-        ("aggregate", "firstpage.aggregation.aggregate"),
+        ("LambdaMart", "fp.LambdaMART"),
+        ("listmle", "fp.ListMLE"),
+        ("read_leter", "fp.read_letor"),
+        ("DCGLearn", "fp.dcglearn.DCGLearn"),
+        ("aggregate", "fp.aggregation.aggregate"),
+        ("gate", "fp.planning.gate"),
+        ("Loss", "fp.extend.Loss"),
+        ("loss", "fp.extend.loss"),
+        ("Measure", "fp.extend.Measure"),
+        ("Tuned", "fp.results.Tuned"),
+        ("Chart", "fp.results.Chart"),
     ],
 )
 def test_a_misspelled_name_gets_a_suggestion(name: str, suggestion: str) -> None:
@@ -57,6 +64,16 @@ def test_a_misspelled_name_gets_a_suggestion(name: str, suggestion: str) -> None
         AttributeError, match=f"has no attribute '{name}'. Did you mean '{suggestion}'"
     ):
         getattr(fp, name)
+
+
+@pytest.mark.parametrize("namespace", [fp, *NAMESPACES], ids=lambda module: module.__name__)
+def test_a_namespace_says_which_names_it_lacks(namespace: ModuleType) -> None:
+    assert not hasattr(namespace, "qwertz")
+
+
+def test_a_suggestion_in_a_namespace_is_reached_through_fp() -> None:
+    with pytest.raises(AttributeError, match=r"Did you mean 'fp\.planning\.Gate'"):
+        fp.planning.gates  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_an_unknown_name_gets_no_suggestion() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from firstpage import search as texts  # the face: only the choice of features loads rankers
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
 from firstpage.data import Qrels, Run, fold_subsets
@@ -24,7 +25,6 @@ from firstpage.search import (
     Searcher,
     SearchResults,
     TextFeatures,
-    choose_features,
     read_queries,
     value_text,
 )
@@ -282,7 +282,7 @@ def features_command(
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, run, judgments, progress=progress)
     if features is None and judgments is not None:
-        data = choose_features(data)
+        data = texts.choose_features(data)
     if qrels is None:
         shared.note(
             "without --qrels there are no labels: the data can be ranked, or trained on by "

@@ -49,15 +49,18 @@ def lazy_namespace(
         return value
 
     def _hint(name: str) -> str:
-        if name.startswith("_") or find_spec(f"{package}.{name}") is not None:
+        is_package = Path(init_file).name == "__init__.py"
+        if name.startswith("_") or (is_package and find_spec(f"{package}.{name}") is not None):
             return ""  # the import system asks for a submodule in this way
         from difflib import get_close_matches
 
-        names = dict(_paths(package, stub))
         if name.casefold() in NAMES_ELSEWHERE:
             return f". Its name here is {NAMES_ELSEWHERE[name.casefold()]}."
-        close = get_close_matches(name.casefold(), names, 1, 0.8)
-        return f". Did you mean {names[close[0]]!r}?" if close else ""
+        paths = list(_paths(package, stub))
+        folded = {known.casefold(): path for known, path in reversed(paths)}
+        close = get_close_matches(name.casefold(), folded, 1, 0.8)
+        suggested = dict(reversed(paths)).get(name) or (folded[close[0]] if close else None)
+        return f". Did you mean {suggested!r}?" if suggested else ""
 
     return get, lambda: sorted(for_users), for_users
 
@@ -77,13 +80,16 @@ def public_names(stub: Path) -> list[str]:
 
 
 def _paths(package: str, stub: Path) -> Iterator[tuple[str, str]]:
-    """Yield the public names below a package in lower case, with the paths that lead to them."""
-    module_of = stub_imports(stub)
-    for name in public_names(stub):
-        yield name.casefold(), f"{package}.{name}"
+    """Yield the public names below a package, with the paths by which users reach them."""
     root = Path(__file__).parents[2]
+    module_of, top = stub_imports(stub), stub_imports(root / "firstpage" / "__init__.pyi")
+    last = package.rpartition(".")[2]
+    prefix = "fp" if package == "firstpage" else f"fp.{last}" if last in top else package
+    for name in public_names(stub):
+        yield name, f"{prefix}.{name}"
     for name, module in module_of.items():
-        inner = root.joinpath(*module.split("."), name, "__init__.pyi")
-        if inner.exists():
-            for public in public_names(inner):
-                yield public.casefold(), f"{package}.{name}.{public}"
+        folder = root.joinpath(*module.split("."))
+        for inner in (folder / name / "__init__.pyi", folder / f"{name}.pyi"):
+            if inner.exists():
+                for public in public_names(inner):
+                    yield public, f"{prefix}.{name}.{public}"

@@ -195,7 +195,7 @@ class Registry(Generic[Kind]):
             found: type[Kind] = imported(name, self.kind)
             if not isinstance(found, type) or not issubclass(found, self._base):
                 raise ParameterError(
-                    f"{name} is no {self.kind}: it is not a subclass of {self._base.__name__}."
+                    f"{name} is not a {self.kind}: it is not a subclass of {self._base.__name__}."
                 )
             return found
         aliased = {alias: self.entries[entry] for alias, entry in self.aliases.items()}

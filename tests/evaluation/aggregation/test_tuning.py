@@ -91,7 +91,7 @@ def test_weights_favor_the_better_ranker() -> None:
         ({"what": "depth"}, "parameters, weights or all"),
         ({"grid": {"k": [1]}}, "RRF has no parameter 'k'"),
         ({"measure": "WKT@5"}, "better when lower"),
-        ({"measure": "GMAP"}, "GMAP is no mean over queries"),
+        ({"measure": "GMAP"}, "GMAP is not a mean over queries"),
         ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
         ({"folds": 0}, "folds must be an integer of at least 2"),
     ],

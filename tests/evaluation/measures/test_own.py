@@ -134,7 +134,7 @@ def test_own_measures_are_compared_cross_validated_and_tuned(tmp_path: Path) -> 
         (lambda: fp.measure("gone:X@3"), fp.MeasureError, "module 'gone' cannot be imported"),
         (lambda: fp.measure(f"{OWN}:Absent"), fp.MeasureError, "has no measure 'Absent'"),
         (lambda: fp.measure(f"{OWN}:ABSENT"), fp.MeasureError, "has no measure 'ABSENT'"),
-        (lambda: fp.measure("fractions:Fraction"), fp.MeasureError, "is no measure"),
+        (lambda: fp.measure("fractions:Fraction"), fp.MeasureError, "is not a measure"),
         (lambda: fp.measure(f"{OWN}:OwnPrecision(size=2)"), fp.MeasureError, "no parameter 'size'"),
         (lambda: fp.measure(OwnPrecision), fp.MeasureError, "Create an instance of it"),  # type: ignore[arg-type]
         (lambda: fp.measure(3), fp.MeasureError, "a measure must be a string such as NDCG@10"),  # type: ignore[arg-type]

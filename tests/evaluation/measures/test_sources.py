@@ -209,7 +209,7 @@ def test_standard_input_is_a_file(monkeypatch, files: Path, pack) -> None:
 
 def test_names_of_other_libraries_are_answered() -> None:
     for name, hint in (
-        ("LambdaMart", "Did you mean 'firstpage.LambdaMART'"),
+        ("LambdaMart", "Did you mean 'fp.LambdaMART'"),
         ("LGBMRanker", "fp.LambdaMART"),
         ("fuse", "aggregate"),
     ):

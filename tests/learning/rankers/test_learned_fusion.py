@@ -115,7 +115,7 @@ def test_model_file_round_trips_in_any_order_of_runs(fitted, tmp_path) -> None:
     assert isinstance(fp.load(tmp_path / "fusion.json"), fp.ListNet)  # a model like all others
     assert "learned fusion of 3 systems: ListNet()" in str(loaded)
     fp.Regression().fit(DATA).save(tmp_path / "other.json")
-    with pytest.raises(DataError, match=r"other.json: is no model of a fusion"):
+    with pytest.raises(DataError, match=r"other.json: is not a model of a fusion"):
         fp.LearnedFusion.load(tmp_path / "other.json")
 
 

@@ -208,9 +208,9 @@ def test_a_registered_ranker_is_found_by_name() -> None:
         (lambda: fp.extend.loss("a/b:X"), "cannot read"),
         (
             lambda: fp.extend.loss(f"{OWN}:SquaresRanker"),
-            "is no loss: it is not a subclass of Loss",
+            "is not a loss: it is not a subclass of Loss",
         ),
-        (lambda: fp.ranker(f"{OWN}:LabelSquares"), "is no ranker: it is not a subclass of"),
+        (lambda: fp.ranker(f"{OWN}:LabelSquares"), "is not a ranker: it is not a subclass of"),
         (lambda: fp.extend.loss(3), "a loss must be its name"),  # type: ignore[arg-type]
         (lambda: fp.extend.loss(partial(max, 1)), "must be defined with def"),
         (lambda: fp.extend.loss(f"{OWN}:LabelSquares(size=2)"), "has no parameter 'size'"),

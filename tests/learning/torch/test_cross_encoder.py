@@ -92,7 +92,7 @@ def test_mistakes() -> None:
             loss(TEXTS, labels)
     with pytest.raises(fp.DataError, match="got one text per query instead of a list"):
         loss([["a"], ["bcd"]], [[1, 0, 2]])
-    with pytest.raises(fp.DataError, match="a label of query 0 of the batch is no number"):
+    with pytest.raises(fp.DataError, match="a label of query 0 of the batch is not a number"):
         loss([["a"], [["b", "c"]]], [[1, None]])
     with pytest.raises(fp.DataError, match="got 3 columns of texts"):
         loss([["a"], ["b"], ["c"]], [torch.zeros(1)])

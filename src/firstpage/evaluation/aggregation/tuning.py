@@ -241,7 +241,7 @@ def check_tuned_measure(measure: Measure) -> None:
     if measure.lower_is_better:
         raise DataError(f"{measure} is better when lower; tuning needs one better when higher.")
     if not measure.is_mean:
-        raise DataError(f"{measure} is no mean over queries; tuning needs one that is.")
+        raise DataError(f"{measure} is not a mean over queries; tuning needs one that is.")
 
 
 def fold_of_query(queries: int, folds: int, seed: int) -> Ints:

@@ -272,7 +272,9 @@ def _own(name: str) -> type[Measure] | Measure:
         raise MeasureError(str(error)) from error.__cause__
     if isinstance(value, type):
         if not issubclass(value, Measure):
-            raise MeasureError(f"{name} is no measure: it is not a subclass of fp.extend.Measure.")
+            raise MeasureError(
+                f"{name} is not a measure: it is not a subclass of fp.extend.Measure."
+            )
         return value
     return _of_function(value)
 
@@ -329,7 +331,7 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
     Raises
     ------
     ParameterError
-        If it is no such class, or if another measure has the name.
+        If it is not such a class, or if another measure has the name.
 
     See Also
     --------

@@ -133,7 +133,7 @@ def register_loss(loss_class: type[Loss], name: str | None = None) -> type[Loss]
     Raises
     ------
     ParameterError
-        If it is no such class, or if another loss has the name.
+        If it is not such a class, or if another loss has the name.
 
     Examples
     --------

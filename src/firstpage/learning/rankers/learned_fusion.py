@@ -236,7 +236,7 @@ class LearnedFusion:
         recipe = fitted.training_.get("fusion")
         if not isinstance(recipe, dict) or {"systems", "features"} - recipe.keys():
             raise DataError(
-                f"{os.fspath(path)}: is no model of a fusion; `firstpage aggregate --method "
+                f"{os.fspath(path)}: is not a model of a fusion; `firstpage aggregate --method "
                 "learned --save-model` writes one."
             )
         fusion = cls(type(fitted).__name__, check_families(recipe["features"]))

@@ -64,7 +64,7 @@ def register_ranker(ranker_class: type[Ranker], name: str | None = None) -> type
     Raises
     ------
     ParameterError
-        If it is no such class, or if another ranker has the name.
+        If it is not such a class, or if another ranker has the name.
 
     Examples
     --------

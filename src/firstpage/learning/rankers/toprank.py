@@ -34,7 +34,7 @@ class TopRank(Ranker):
     """A cascade: one ranker chooses each query's candidates, others vote on their order.
 
     The candidates are ordered by Supervised Kemeny aggregation of the voters' rankings; documents
-    that are no candidates stay below, in the order of the first ranker.
+    that are not candidates stay below, in the order of the first ranker.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ ZERO = float(np.float32(1e-35))  # LightGBM reads values of at most this magnitu
 DECISION_TYPE = 2  # LightGBM's code for a numerical split, missing values to the left
 ZERO_FIELDS = ("split_gain", "internal_value", "internal_weight", "internal_count")
 MAX_TREE_DEPTH = 300  # files are written and read recursively
-MAX_CODE = float(2**31)  # from which on a number is no category
+MAX_CODE = float(2**31)  # from which on a number is not a category
 MISSING_ZERO, MISSING_NAN = 1, 2  # LightGBM's codes of what a split reads as missing
 
 

@@ -229,7 +229,7 @@ def check_finite(scores: Any, labels: Any, mask: Any) -> None:
 
 
 def check_tensors(**values: Any) -> None:
-    """Raise an error for what is no tensor."""
+    """Raise an error for what is not a tensor."""
     for name, value in values.items():
         if not isinstance(value, torch.Tensor):
             raise DataError(f"{name} must be a torch.Tensor; got {type(value).__name__}.")

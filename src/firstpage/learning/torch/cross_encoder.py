@@ -30,7 +30,7 @@ def _numbers(at: int, values: Any) -> Tensor:
     try:
         return torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(f"a label of query {at} of the batch is no number ({error}).") from error
+        raise DataError(f"a label of query {at} of the batch is not a number ({error}).") from error
 
 
 class CrossEncoderLoss(torch.nn.Module):
