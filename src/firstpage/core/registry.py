@@ -194,8 +194,9 @@ class Registry(Generic[Kind]):
         if ":" in name:
             found: type[Kind] = imported(name, self.kind)
             if not isinstance(found, type) or not issubclass(found, self._base):
+                kind = f"an {self.kind}" if self.kind[0] in "aeiou" else f"a {self.kind}"
                 raise ParameterError(
-                    f"{name} is not a {self.kind}: it is not a subclass of {self._base.__name__}."
+                    f"{name} is not {kind}: it is not a subclass of {self._base.__name__}."
                 )
             return found
         aliased = {alias: self.entries[entry] for alias, entry in self.aliases.items()}
