@@ -26,7 +26,9 @@ WEB = ("fastapi", "starlette", "uvicorn", "jinja2", "sqlalchemy", "alembic")
 TABLES = ("pandas", "polars", "pyarrow")
 SEVERAL = ("numba", "rich", *WEB, *TABLES)  # used by no command below
 HEAVY = ("scipy", "sklearn", *SEVERAL)
-TRAINING = ("firstpage.learning.rankers.training", "firstpage.learning.solvers")
+TRAINING = ("firstpage.learning.rankers.base", "firstpage.learning.solvers")
+# scikit-learn, of which rankers are estimators, imports pandas and PyArrow where they are installed.
+NOT_BY_RANKERS = ("numba", "rich", "polars", *WEB)
 OTHERS = ("firstpage.cli.compare", "firstpage.cli.train", "firstpage.cli.label")
 ABSENT = {  # command: modules that it must not import
     "--help": ("numpy", "firstpage.cli.options", *HEAVY, *OTHERS),
@@ -34,7 +36,7 @@ ABSENT = {  # command: modules that it must not import
     "label --help": ("numpy", "firstpage.cli.options", *HEAVY),
     "dcglearn --help": ("numpy", "firstpage.cli.options", *HEAVY),
     "evaluate --help": (*HEAVY, *TRAINING, *OTHERS),
-    "train --help": (*SEVERAL, "firstpage.cli.evaluate", "firstpage.cli.crossval"),
+    "train --help": (*NOT_BY_RANKERS, "firstpage.cli.evaluate", "firstpage.cli.crossval"),
     "serve --help": SEVERAL,
     "label setup --help": (*SEVERAL, "sklearn", "firstpage.cli.label.serve"),
     "evaluate data.txt --scores data.scores": (*HEAVY, *TRAINING, *OTHERS),
@@ -42,7 +44,7 @@ ABSENT = {  # command: modules that it must not import
     "evaluate data.txt --model model.json": (*HEAVY, *TRAINING, *OTHERS),
     "rank model.json data.txt -o ranked.scores": (*HEAVY, *TRAINING),
     "compare data.qrels data.run other.run": ("sklearn", *SEVERAL, *TRAINING),
-    "train ListNet data.txt -o trained.json": SEVERAL,
+    "train ListNet data.txt -o trained.json": NOT_BY_RANKERS,
 }
 SCRIPT = """
 import json, sys

@@ -15,7 +15,9 @@ from firstpage.core import FirstpageError
 from firstpage.data import Dataset, Synthetic, describe
 from firstpage.data.formats import format_of, write_letor
 from firstpage.data.shards import TABLE_FILE, data_files, write_shards
-from firstpage.learning import models  # the face: only a model loads what is behind it
+from firstpage.learning import (
+    models as model_files,
+)  # the face: only a model loads what is behind it
 
 
 @documented_command(
@@ -76,7 +78,7 @@ def describe_command(
 
 def _read_model(path: Path) -> dict[str, Any]:
     """Return the description of a model file."""
-    return models.read_model(path).description()
+    return model_files.read_model(path).description()
 
 
 def _model_text(model: dict[str, Any]) -> str:

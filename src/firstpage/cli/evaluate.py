@@ -25,7 +25,9 @@ from firstpage.data.shards import Shards
 from firstpage.evaluation.measures import DEFAULT_MEASURES, evaluate
 from firstpage.evaluation.measures import measures as parse
 from firstpage.interop.report import render
-from firstpage.learning import models  # the face: only a model loads what is behind it
+from firstpage.learning import (
+    models as model_files,
+)  # the face: only a model loads what is behind it
 
 
 @documented_command(
@@ -157,7 +159,7 @@ def _note_unused_seed(settings: dict[str, Any], resampled: bool) -> None:
 
 def _model_system(truth: Any, pad: bool, path: Path) -> Any:
     """Return the model itself for shards, which it scores in place; else its scores."""
-    model = models.read_model(path)
+    model = model_files.read_model(path)
     if isinstance(truth, Shards):
         return model.stage_for(truth, pad)
     if not isinstance(truth, Dataset):

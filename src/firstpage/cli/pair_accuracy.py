@@ -16,7 +16,9 @@ from firstpage.data.formats import read_run
 from firstpage.data.preferences import read_pairs
 from firstpage.evaluation.measures import NAME, PairAccuracy, pair_accuracy
 from firstpage.interop.report import page
-from firstpage.learning import models  # the face: only a model loads what is behind it
+from firstpage.learning import (
+    models as model_files,
+)  # the face: only a model loads what is behind it
 
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
@@ -50,7 +52,7 @@ def report_pairs(
     if options.on_command_line("seed") and not (ci or kind == "html"):
         shared.note("--seed has no effect: nothing is random without --ci.")
     votes = read_pairs(pairs)
-    models = [models.read_model(path) for path in rankings.models]
+    models = [model_files.read_model(path) for path in rankings.models]
     systems: list[Any] = [read_run(path) for path in runs]
     documents = None
     if data is not None:
