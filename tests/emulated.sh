@@ -18,6 +18,10 @@ if ! [ -e "$root/ready" ]; then
     qemu-user-static debootstrap binfmt-support >/dev/null
   grep -qs binfmt_misc /proc/mounts || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
   update-binfmts --enable "qemu-$machine"
+  if [ -d "$root/debootstrap" ]; then  # an earlier attempt was interrupted
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
+  fi
   debootstrap --arch="$debian" --variant=minbase --include=python3,libgomp1 bookworm "$root" >/dev/null
   # Wheels are laid out by this machine's pip: nothing is installed under emulation.
   python=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
