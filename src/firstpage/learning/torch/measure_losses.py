@@ -27,7 +27,8 @@ class LambdaLoss(RankingLoss):
 
     The sum over pairs, u of greater gain than v, of weight * log(1 + exp(s_v - s_u)).  The weights
     are computed from the current ranks, and are constants in the gradient.  Where scores are equal,
-    they are means over all orders of the tied documents.  It equals ``loss("LambdaLoss")``.
+    they are means over all orders of the tied documents.  It equals
+    ``fp.extend.loss("LambdaLoss")``.
 
     Parameters
     ----------
