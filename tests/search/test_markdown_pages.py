@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it.ruler import Ruler
 
 import firstpage as fp
+from firstpage.search import markdown_pages
 from firstpage.search.markdown_pages import MAX_INLINE, MAX_NESTING, markdown_values
 
 PAGES = {  # Markdown, title, text
@@ -69,6 +71,14 @@ def test_any_text_gives_a_page(text: str) -> None:
     values = markdown_values(text, "a.md")
     assert set(values) == {"title", "text"}
     assert all(value == value.strip() for value in values.values())
+
+
+def test_threads_share_only_parsers_that_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a parser collects its rules, another thread finds some of them, or none."""
+    parser = markdown_pages._parser.__wrapped__()
+    monkeypatch.setattr(markdown_pages, "_parser", lambda: parser)
+    monkeypatch.setattr(Ruler, "__compile__", None)
+    assert markdown_values("# A *b*\n\n- c\n\n| d |\n|---|", "a.md")["title"] == "A b"
 
 
 def test_a_folder_is_searched_by_its_titles(tmp_path: Path) -> None:

@@ -79,7 +79,10 @@ def _parser() -> MarkdownIt:
         raise missing_dependency("markdown-it-py", "search", "Reading Markdown") from error
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
     parser.enable(["table", "strikethrough"])
-    return parser.disable(["inline", "text_join"])  # of the whole file; see `MAX_INLINE`
+    parser.disable(["inline", "text_join"])  # of the whole file; see `MAX_INLINE`
+    parser.parse("text")  # collects its rules, in which another thread must not catch it
+    parser.inline.parse("text", parser, {}, [])
+    return parser
 
 
 def _inline_text(tokens: Sequence[Token]) -> str:

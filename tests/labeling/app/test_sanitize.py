@@ -6,7 +6,9 @@ import re
 import time
 
 import pytest
+from markdown_it.ruler import Ruler
 
+from firstpage.labeling.app import sanitize
 from firstpage.labeling.app.sanitize import (
     MAX_BRACKETS,
     render_markdown,
@@ -145,6 +147,16 @@ def test_many_brackets_are_rendered_in_linear_time() -> None:
     html = render_markdown("[" * 20 * MAX_BRACKETS)
     assert time.process_time() - start < 10
     assert "[[[" in html
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_threads_share_only_parsers_that_are_ready(
+    links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a parser collects its rules, another thread finds some of them, or none."""
+    parser = sanitize._parser.__wrapped__(links)
+    monkeypatch.setattr(Ruler, "__compile__", None)
+    assert "<strong>b</strong>" in parser.render("# Title\n\n- a **b**\n\n> c")
 
 
 def test_a_project_without_guidelines_has_default_ones(site: Site) -> None:

@@ -215,7 +215,10 @@ def render_markdown(text: str, under: int = 1) -> Markup:
 def _parser(links: bool) -> MarkdownIt:
     parser = MarkdownIt("js-default", {"html": False})
     parser.add_render_rule("image", _image)
-    return parser if links else parser.disable(["link", "image", "reference"])
+    if not links:
+        parser.disable(["link", "image", "reference"])
+    parser.parse("text")  # collects its rules, in which another thread must not catch it
+    return parser
 
 
 def _image(
