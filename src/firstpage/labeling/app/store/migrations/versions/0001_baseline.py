@@ -1,4 +1,4 @@
-"""The first tables."""
+"""The tables of the first release."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def upgrade() -> None:
     _events()
     _spans()
     _training_answers()
+    _adjudications()
+    _api_tokens()
+    _tours()
+    _webhooks()
+    _deliveries()
+    _machine_replies()
 
 
 def _attempts() -> None:
@@ -35,15 +41,10 @@ def _attempts() -> None:
         sa.Column("login", sa.String(length=100), nullable=False),
         sa.Column("address", sa.String(length=64), nullable=False),
         sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_attempts")),
+        sa.PrimaryKeyConstraint("id", name="pk_attempts"),
     )
-    with op.batch_alter_table("attempts", schema=None) as batch_op:
-        batch_op.create_index(
-            "ix_attempts_address_recorded_at", ["address", "recorded_at"], unique=False
-        )
-        batch_op.create_index(
-            "ix_attempts_login_recorded_at", ["login", "recorded_at"], unique=False
-        )
+    op.create_index("ix_attempts_address_recorded_at", "attempts", ["address", "recorded_at"])
+    op.create_index("ix_attempts_login_recorded_at", "attempts", ["login", "recorded_at"])
 
 
 def _images() -> None:
@@ -52,7 +53,7 @@ def _images() -> None:
         sa.Column("id", sa.String(length=64), nullable=False),
         sa.Column("type", sa.String(length=32), nullable=False),
         sa.Column("data", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_images")),
+        sa.PrimaryKeyConstraint("id", name="pk_images"),
     )
 
 
@@ -66,8 +67,8 @@ def _people() -> None:
         sa.Column("admin", sa.Boolean(), nullable=False),
         sa.Column("created", sa.String(length=32), nullable=False),
         sa.Column("deleted", sa.String(length=32), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_people")),
-        sa.UniqueConstraint("login", name=op.f("uq_people_login")),
+        sa.PrimaryKeyConstraint("id", name="pk_people"),
+        sa.UniqueConstraint("login", name="uq_people_login"),
     )
 
 
@@ -84,8 +85,9 @@ def _projects() -> None:
         sa.Column("state", sa.String(length=16), nullable=False),
         sa.Column("source", sa.JSON(), nullable=True),
         sa.Column("created", sa.String(length=32), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
-        sa.UniqueConstraint("slug", name=op.f("uq_projects_slug")),
+        sa.Column("archived", sa.String(length=32), nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_projects"),
+        sa.UniqueConstraint("slug", name="uq_projects_slug"),
     )
 
 
@@ -98,12 +100,11 @@ def _audit() -> None:
         sa.Column("project", sa.Integer(), nullable=True),
         sa.Column("action", sa.String(length=64), nullable=False),
         sa.Column("details", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_audit_person")),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_audit_project")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_audit_person"),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_audit_project"),
+        sa.PrimaryKeyConstraint("id", name="pk_audit"),
     )
-    with op.batch_alter_table("audit", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_audit_project"), ["project"], unique=False)
+    op.create_index("ix_audit_project", "audit", ["project"])
 
 
 def _invitations() -> None:
@@ -120,17 +121,14 @@ def _invitations() -> None:
         sa.Column("expires", sa.String(length=32), nullable=False),
         sa.Column("used_by", sa.Integer(), nullable=True),
         sa.Column("used_at", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["created_by"], ["people.id"], name=op.f("fk_invitations_created_by")
-        ),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_invitations_person")),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_invitations_project")),
-        sa.ForeignKeyConstraint(["used_by"], ["people.id"], name=op.f("fk_invitations_used_by")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_invitations")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_invitations_token_hash")),
+        sa.ForeignKeyConstraint(["created_by"], ["people.id"], name="fk_invitations_created_by"),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_invitations_person"),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_invitations_project"),
+        sa.ForeignKeyConstraint(["used_by"], ["people.id"], name="fk_invitations_used_by"),
+        sa.PrimaryKeyConstraint("id", name="pk_invitations"),
+        sa.UniqueConstraint("token_hash", name="uq_invitations_token_hash"),
     )
-    with op.batch_alter_table("invitations", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_invitations_project"), ["project"], unique=False)
+    op.create_index("ix_invitations_project", "invitations", ["project"])
 
 
 def _logins() -> None:
@@ -143,12 +141,11 @@ def _logins() -> None:
         sa.Column("created", sa.String(length=32), nullable=False),
         sa.Column("last_seen", sa.String(length=32), nullable=False),
         sa.Column("expires", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_logins_person")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_logins")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_logins_token_hash")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_logins_person"),
+        sa.PrimaryKeyConstraint("id", name="pk_logins"),
+        sa.UniqueConstraint("token_hash", name="uq_logins_token_hash"),
     )
-    with op.batch_alter_table("logins", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_logins_person"), ["person"], unique=False)
+    op.create_index("ix_logins_person", "logins", ["person"])
 
 
 def _memberships() -> None:
@@ -159,12 +156,11 @@ def _memberships() -> None:
         sa.Column("role", sa.String(length=16), nullable=False),
         sa.Column("joined", sa.String(length=32), nullable=False),
         sa.Column("departed_at", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_memberships_person")),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_memberships_project")),
-        sa.PrimaryKeyConstraint("project", "person", "role", name=op.f("pk_memberships")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_memberships_person"),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_memberships_project"),
+        sa.PrimaryKeyConstraint("project", "person", "role", name="pk_memberships"),
     )
-    with op.batch_alter_table("memberships", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_memberships_person"), ["person"], unique=False)
+    op.create_index("ix_memberships_person", "memberships", ["person"])
 
 
 def _queries() -> None:
@@ -177,9 +173,10 @@ def _queries() -> None:
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("purpose", sa.String(length=16), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_queries_project")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_queries")),
-        sa.UniqueConstraint("project", "key", name=op.f("uq_queries_project_key")),
+        sa.Column("archived", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_queries_project"),
+        sa.PrimaryKeyConstraint("id", name="pk_queries"),
+        sa.UniqueConstraint("project", "key", name="uq_queries_project_key"),
     )
 
 
@@ -198,13 +195,13 @@ def _documents() -> None:
         sa.Column("prior", sa.Float(), nullable=True),
         sa.Column("runs", sa.JSON(), nullable=True),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["image"], ["images.id"], name=op.f("fk_documents_image")),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_documents_query")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_documents")),
-        sa.UniqueConstraint("query", "key", name=op.f("uq_documents_query_key")),
+        sa.Column("archived", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["image"], ["images.id"], name="fk_documents_image"),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_documents_query"),
+        sa.PrimaryKeyConstraint("id", name="pk_documents"),
+        sa.UniqueConstraint("query", "key", name="uq_documents_query_key"),
     )
-    with op.batch_alter_table("documents", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_documents_image"), ["image"], unique=False)
+    op.create_index("ix_documents_image", "documents", ["image"])
 
 
 def _gold_questions() -> None:
@@ -219,15 +216,12 @@ def _gold_questions() -> None:
         sa.Column("outcome", sa.Integer(), nullable=False),
         sa.Column("explanation", sa.Text(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["project"], ["projects.id"], name=op.f("fk_gold_questions_project")
-        ),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_gold_questions_query")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_gold_questions")),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_gold_questions_project"),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_gold_questions_query"),
+        sa.PrimaryKeyConstraint("id", name="pk_gold_questions"),
     )
-    with op.batch_alter_table("gold_questions", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_gold_questions_project"), ["project"], unique=False)
-        batch_op.create_index(batch_op.f("ix_gold_questions_query"), ["query"], unique=False)
+    op.create_index("ix_gold_questions_project", "gold_questions", ["project"])
+    op.create_index("ix_gold_questions_query", "gold_questions", ["query"])
 
 
 def _tasks() -> None:
@@ -247,16 +241,15 @@ def _tasks() -> None:
         sa.Column("result", sa.JSON(), nullable=True),
         sa.Column("started", sa.String(length=32), nullable=True),
         sa.Column("finished", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_tasks_person")),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_tasks_project")),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name=op.f("fk_tasks_query")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_tasks")),
-        sa.UniqueConstraint("query", "person", "tool", name=op.f("uq_tasks_query_person_tool")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_tasks_person"),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_tasks_project"),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_tasks_query"),
+        sa.PrimaryKeyConstraint("id", name="pk_tasks"),
+        sa.UniqueConstraint("query", "person", "tool", name="uq_tasks_query_person_tool"),
     )
-    with op.batch_alter_table("tasks", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_tasks_person"), ["person"], unique=False)
-        batch_op.create_index(batch_op.f("ix_tasks_project"), ["project"], unique=False)
-        batch_op.create_index(batch_op.f("ix_tasks_query"), ["query"], unique=False)
+    op.create_index("ix_tasks_person", "tasks", ["person"])
+    op.create_index("ix_tasks_project", "tasks", ["project"])
+    op.create_index("ix_tasks_query", "tasks", ["query"])
 
 
 def _events() -> None:
@@ -277,11 +270,11 @@ def _events() -> None:
         sa.Column("comment", sa.Text(), nullable=True),
         sa.Column("cost", sa.JSON(), nullable=True),
         sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_events_person")),
-        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_events_task")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
-        sa.UniqueConstraint("task", "key", name=op.f("uq_events_task_key")),
-        sa.UniqueConstraint("task", "seq", name=op.f("uq_events_task_seq")),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_events_person"),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name="fk_events_task"),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+        sa.UniqueConstraint("task", "key", name="uq_events_task_key"),
+        sa.UniqueConstraint("task", "seq", name="uq_events_task_seq"),
     )
 
 
@@ -296,9 +289,9 @@ def _spans() -> None:
         sa.Column("away_ms", sa.BigInteger(), nullable=True),
         sa.Column("spans", sa.JSON(), nullable=False),
         sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name=op.f("fk_spans_task")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_spans")),
-        sa.UniqueConstraint("task", "key", name=op.f("uq_spans_task_key")),
+        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name="fk_spans_task"),
+        sa.PrimaryKeyConstraint("id", name="pk_spans"),
+        sa.UniqueConstraint("task", "key", name="uq_spans_task_key"),
     )
 
 
@@ -314,22 +307,116 @@ def _training_answers() -> None:
         sa.Column("outcome", sa.Integer(), nullable=False),
         sa.Column("correct", sa.Boolean(), nullable=False),
         sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["gold"], ["gold_questions.id"], name=op.f("fk_training_answers_gold")
-        ),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name=op.f("fk_training_answers_person")),
-        sa.ForeignKeyConstraint(
-            ["project"], ["projects.id"], name=op.f("fk_training_answers_project")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_training_answers")),
+        sa.ForeignKeyConstraint(["gold"], ["gold_questions.id"], name="fk_training_answers_gold"),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_training_answers_person"),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_training_answers_project"),
+        sa.PrimaryKeyConstraint("id", name="pk_training_answers"),
         sa.UniqueConstraint(
-            "project", "person", "key", name=op.f("uq_training_answers_project_person_key")
+            "project", "person", "key", name="uq_training_answers_project_person_key"
         ),
         sa.UniqueConstraint(
             "project",
             "person",
             "round",
             "gold",
-            name=op.f("uq_training_answers_project_person_round_gold"),
+            name="uq_training_answers_project_person_round_gold",
         ),
+    )
+
+
+def _adjudications() -> None:
+    op.create_table(
+        "adjudications",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("query", sa.Integer(), nullable=False),
+        sa.Column("tool", sa.String(length=16), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("event", sa.JSON(), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_adjudications_query"),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_adjudications_person"),
+        sa.PrimaryKeyConstraint("id", name="pk_adjudications"),
+        sa.UniqueConstraint("query", "tool", "key", name="uq_adjudications_query_tool_key"),
+        sa.UniqueConstraint("query", "tool", "seq", name="uq_adjudications_query_tool_seq"),
+    )
+
+
+def _api_tokens() -> None:
+    op.create_table(
+        "api_tokens",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("token_hash", sa.String(length=64), nullable=False),
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("scope", sa.String(length=16), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.Column("expires", sa.String(length=32), nullable=True),
+        sa.Column("last_used", sa.String(length=32), nullable=True),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_api_tokens_person"),
+        sa.PrimaryKeyConstraint("id", name="pk_api_tokens"),
+        sa.UniqueConstraint("token_hash", name="uq_api_tokens_token_hash"),
+    )
+    op.create_index("ix_api_tokens_person", "api_tokens", ["person"])
+
+
+def _tours() -> None:
+    op.create_table(
+        "tours",
+        sa.Column("person", sa.Integer(), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_tours_person"),
+        sa.PrimaryKeyConstraint("person", name="pk_tours"),
+    )
+
+
+def _webhooks() -> None:
+    op.create_table(
+        "webhooks",
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("url", sa.String(length=2000), nullable=False),
+        sa.Column("secret", sa.String(length=64), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_webhooks_project"),
+        sa.PrimaryKeyConstraint("project", name="pk_webhooks"),
+    )
+
+
+def _deliveries() -> None:
+    op.create_table(
+        "deliveries",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("project", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("body", sa.JSON(), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("created", sa.String(length=32), nullable=False),
+        sa.Column("due", sa.String(length=32), nullable=True),
+        sa.Column("delivered", sa.String(length=32), nullable=True),
+        sa.Column("error", sa.String(length=300), nullable=True),
+        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_deliveries_project"),
+        sa.PrimaryKeyConstraint("id", name="pk_deliveries"),
+        sa.UniqueConstraint("key", name="uq_deliveries_key"),
+    )
+    op.create_index("ix_deliveries_project", "deliveries", ["project"])
+    op.create_index("ix_deliveries_due", "deliveries", ["due"])
+
+
+def _machine_replies() -> None:
+    op.create_table(
+        "machine_replies",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("task", sa.Integer(), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("part", sa.Integer(), nullable=False),
+        sa.Column("request", sa.String(length=64), nullable=False),
+        sa.Column("reply", sa.JSON(), nullable=False),
+        sa.Column("recorded_at", sa.String(length=32), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["task"], ["tasks.id"], name="fk_machine_replies_task", ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_machine_replies"),
+        sa.UniqueConstraint("task", "seq", "part", name="uq_machine_replies_task_seq_part"),
     )
