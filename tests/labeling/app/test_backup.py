@@ -61,17 +61,37 @@ def test_links_end_with_a_restore(db_site: Site, tmp_path: Path) -> None:
     other.close()
 
 
-def test_restore_into_postgresql_and_back(site: Site, postgres_server: str, tmp_path: Path) -> None:
-    """New ids continue after the restored ones."""
-    site.project()
+@pytest.mark.parametrize("name", ["copy.db", "copy.jsonl"])
+def test_a_project_moves_from_sqlite_to_postgresql_and_back(
+    site: Site, postgres_server: str, tmp_path: Path, name: str
+) -> None:
+    """The same judgments are exported, and judging continues: new ids follow the restored ones."""
+    site.project(queries=2, assessors=("ada", "bob"))
     site.client("ada").judge(site.task("books", "ada"))
-    back_up(site.store, tmp_path / "copy.db")
-    other = Store(postgres.new_database(postgres_server), site.clock).prepare()
-    restore(tmp_path / "copy.db", other)
-    assert counts(other) == counts(site.store)
-    with other.write() as tx:
-        assert people.create(tx, "new").id > site.person("ada").id
-    other.close()
+    started = site.task("books", "bob")
+    state = site.client("bob").answer(site.client("bob").state(started)).json()
+    back_up(site.store, tmp_path / name)
+    new = Store(postgres.new_database(postgres_server), site.clock).prepare()
+    restore(tmp_path / name, new)
+    moved = Site(new, site.clock)
+    assert counts(new) == counts(site.store)
+    assert export(moved) == export(site)
+    assert moved.client("bob").state(started) == state
+    moved.client("bob").judge(started)
+    assert moved.person("new").id > site.person("bob").id
+    back_up(new, tmp_path / "back.jsonl")
+    again = Site(Store(tmp_path / "again", site.clock).prepare(), site.clock)
+    restore(tmp_path / "back.jsonl", again.store)
+    assert export(again) == export(moved) != export(site)
+    moved.close()
+    again.close()
+
+
+def export(site: Site) -> str:
+    """Return the log of a site's project as a lead downloads it."""
+    reply = site.client("lena").get("/api/v1/projects/books/export/log.jsonl")
+    assert reply.status_code == 200, reply.text
+    return str(reply.text)
 
 
 def test_backup_during_writes(site: Site, tmp_path: Path) -> None:
