@@ -611,4 +611,4 @@ def test_an_answer_takes_few_statements(db_site: Site) -> None:
 
     assert ada.answer(state).status_code == 200
     assert statements[:2] == ["SELECT", "SELECT"], "login and task"
-    assert statements[2:] == (["UPDATE", "INSERT"] if db_site.store.sqlite else ["WITH"])
+    assert statements[2:] == ["UPDATE", "INSERT"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -172,25 +174,16 @@ def test_connections_that_the_database_ended_are_replaced(db_site: Site) -> None
     assert backend(db_site) != first
 
 
-def test_a_connection_unused_for_long_is_pinged(
-    db_site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A database that became unreachable does not end its connections; only a ping tells."""
+def test_a_connection_that_the_network_cut_is_replaced(db_site: Site) -> None:
+    """The database does not say so, as it does of one that it ends itself."""
     if db_site.store.sqlite:
         pytest.skip("SQLite has no connections that end")
-    dialect, first = db_site.store.engine.dialect, backend(db_site)
-    pinged: list[object] = []
-    monkeypatch.setattr(dialect, "do_ping", pinged.append)
+    with db_site.store.read() as tx:
+        first = tx.value(text("SELECT pg_backend_pid()"))
+        raw: Any = tx.connection.connection.dbapi_connection
     assert backend(db_site) == first
-    assert not pinged
-    monkeypatch.setattr(connect, "PING_AFTER", -1.0)
-    assert backend(db_site) == first
-    assert pinged
-
-    def unreachable(connection: object) -> bool:
-        raise dialect.loaded_dbapi.OperationalError("no answer")
-
-    monkeypatch.setattr(dialect, "do_ping", unreachable)
+    with socket.socket(fileno=os.dup(raw.fileno())) as connection:
+        connection.shutdown(socket.SHUT_RDWR)
     assert backend(db_site) != first
 
 

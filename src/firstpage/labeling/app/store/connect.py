@@ -3,7 +3,7 @@
 SQLite runs with a write-ahead log, `synchronous=FULL` and `BEGIN IMMEDIATE`: a transaction that
 writes takes the lock before it reads, so what it has read cannot change until it commits.
 PostgreSQL runs with `synchronous_commit=on`.  There every statement is a round trip to another
-process, also `BEGIN`, `ROLLBACK` and a ping, so that answers to questions do without these three.
+process, also `BEGIN` and `ROLLBACK`, without which answers to questions read.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import selectors
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,10 +30,9 @@ from sqlalchemy import (
     inspect,
     text,
 )
-from sqlalchemy.engine import URL, Dialect, ExceptionContext, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError
+from sqlalchemy.engine import URL, ExceptionContext, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import ConnectionPoolEntry
 
 from firstpage.core import DataError, missing_dependency, remove, sync_to_disk
 from firstpage.labeling.app.store.failures import (
@@ -59,8 +56,8 @@ PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # the database contains password hashes
 WAIT = 30.0  # seconds to wait for another process's transaction
 POSTGRES_CONNECTIONS = 8  # each is a process, so that peak load waits instead of opening more
 SQLITE_CONNECTIONS, SQLITE_OVERFLOW = 24, 40  # kept open, and in addition at peak load
-AUTOCOMMIT = "firstpage_autocommit"  # whether each statement of a connection commits by itself
-PING_AFTER = 30.0  # seconds without use after which a connection to PostgreSQL is tested by a ping
+# Options of a connection: it is in a transaction that writes; it is held for several transactions.
+WRITES, HELD = "firstpage_writes", "firstpage_held"
 
 
 def utc_now() -> datetime:
@@ -148,23 +145,15 @@ class Store:
                 connection.rollback()
 
     @contextmanager
-    def write(self, single: bool = False) -> Iterator[Tx]:
-        """Yield a transaction that is committed, durably, at the end of the block.
-
-        A `single` statement may commit by itself, as it does in PostgreSQL on a connection that is
-        held.
-        """
-        if not self.sqlite:
-            with self._connected() as connection, _transaction(connection, single):
-                yield Tx(connection, self.clock)
-            return
+    def write(self) -> Iterator[Tx]:
+        """Yield a transaction that is committed, durably, at the end of the block."""
         with self._single_writer(), self._connected() as connection:
-            connection.execution_options(firstpage_writes=True)
+            connection.execution_options(**{WRITES: True})
             try:
                 with connection.begin():
                     yield Tx(connection, self.clock)
             finally:
-                connection.execution_options(firstpage_writes=False)
+                connection.execution_options(**{WRITES: False})
 
     @contextmanager
     def holding_connection(self) -> Iterator[None]:
@@ -174,7 +163,7 @@ class Store:
         and `ROLLBACK`; by default its snapshot would be its own as well.
         """
         with self._connected() as connection:
-            connection.execution_options(**{AUTOCOMMIT: not self.sqlite})
+            connection.execution_options(**{HELD: True})
             self._held.connection = connection
             try:
                 yield
@@ -205,7 +194,10 @@ class Store:
 
     @contextmanager
     def _single_writer(self) -> Iterator[None]:
-        """Let one thread of this process write at a time; raise `Busy` after waiting too long."""
+        """Let one thread write to SQLite at a time; raise `Busy` after waiting too long."""
+        if not self.sqlite:
+            yield
+            return
         if not self._writing.acquire(timeout=WAIT):
             raise Busy
         try:
@@ -387,74 +379,19 @@ def _engine(url: URL) -> Engine:
             pool_size=POSTGRES_CONNECTIONS,
             max_overflow=POSTGRES_CONNECTIONS,
             pool_use_lifo=True,
+            pool_pre_ping=True,
         )
     except ModuleNotFoundError as error:
         raise missing_dependency("psycopg", "postgres", "PostgreSQL") from error
     event.listen(engine, "begin", _begin_postgres)
     event.listen(engine, "handle_error", _leave_standby)
-    _check_connections(engine)
     return engine
-
-
-def _check_connections(engine: Engine) -> None:
-    """Check every connection when it is taken from the pool."""
-
-    @event.listens_for(engine, "checkin")
-    def note(raw: Any, record: ConnectionPoolEntry) -> None:
-        record.info["used"] = time.monotonic()
-
-    @event.listens_for(engine, "checkout")
-    def check(raw: Any, record: ConnectionPoolEntry, proxy: Any) -> None:
-        used = record.info.get("used")
-        if used is not None:
-            _check_alive(raw, engine.dialect, time.monotonic() - used)
 
 
 def _leave_standby(context: ExceptionContext) -> None:
     """Replace all connections after a failover, as the new ones reach the new primary server."""
     if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_STATE:
         context.is_disconnect = True
-
-
-@contextmanager
-def _transaction(connection: Connection, single: bool) -> Iterator[None]:
-    """Commit the statements of the block together, also on a connection that autocommits.
-
-    A `single` one may commit by itself.
-    """
-    autocommit = not single and connection.get_execution_options().get(AUTOCOMMIT, False)
-    if autocommit:
-        connection.execution_options(**{AUTOCOMMIT: False})
-    try:
-        with connection.begin():
-            yield
-    finally:
-        if autocommit:
-            connection.execution_options(**{AUTOCOMMIT: True})
-
-
-def _begin_postgres(connection: Connection) -> None:
-    raw: Any = connection.connection.dbapi_connection
-    autocommit = connection.get_execution_options().get(AUTOCOMMIT, False)
-    if raw.autocommit != autocommit:
-        raw.autocommit = autocommit
-
-
-def _check_alive(raw: Any, dialect: Dialect, unused: float) -> None:
-    """Refuse a connection that has ended, so that the pool opens another one.
-
-    A database that ends a connection says so, which makes the socket readable; one that became
-    unreachable does not, and only a ping would tell.
-    """
-    try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(raw.fileno(), selectors.EVENT_READ)
-            if selector.select(0):
-                raise InvalidatePoolError
-        if unused > PING_AFTER:
-            dialect.do_ping(raw)
-    except dialect.loaded_dbapi.Error as error:
-        raise InvalidatePoolError from error
 
 
 def _loads(text: str) -> Any:
@@ -472,8 +409,16 @@ def _set_up_sqlite(raw: Any, record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("firstpage_writes", False)
+    writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    raw: Any = connection.connection.dbapi_connection
+    options = connection.get_execution_options()
+    autocommit = options.get(HELD, False) and not options.get(WRITES, False)
+    if raw.autocommit != autocommit:
+        raw.autocommit = autocommit
 
 
 def storable(text: str) -> str:

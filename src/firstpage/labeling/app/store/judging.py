@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select
-from sqlalchemy.exc import IntegrityError
-
 from firstpage.core import DataError
 from firstpage.labeling.app.store import assigning, audit, log, projects, tasks, training, webhooks
 from firstpage.labeling.app.store.connect import Store, Tx
@@ -34,8 +31,6 @@ from firstpage.labeling.app.store.sessions import (
     result_of,
     synchronized,
 )
-from firstpage.labeling.app.store.tables import events
-from firstpage.labeling.app.store.tables import tasks as task_table
 from firstpage.labeling.app.store.tasks import JudgedTask, TaskRow
 from firstpage.labeling.session.estimate import SessionProgress, remaining_questions
 from firstpage.labeling.session.events import (
@@ -49,16 +44,6 @@ from firstpage.labeling.session.events import (
 )
 from firstpage.labeling.session.session import Session
 from firstpage.labeling.strategies.registry import STRATEGY_OF, check_documents
-
-_COLUMNS = [column for column in events.c if column.name != "id"]
-_ADVANCED = tasks.PROGRESS.returning(task_table.c.id).cte("advanced")
-_PARAMETER = "event_{}".format  # of a column; the names of columns are taken by the task
-RECORD = insert(events).from_select(
-    _COLUMNS,
-    select(
-        *(bindparam(_PARAMETER(c.name), type_=c.type).label(c.name) for c in _COLUMNS)
-    ).select_from(_ADVANCED),
-)
 
 
 def record(
@@ -77,25 +62,12 @@ def record(
     With a result the task is done.  Raises `AlreadyRecorded` if the task takes no answers, or the
     number or the key of the event is taken.
     """
-    if result is not None or store.sqlite:
-        with store.write() as tx:
-            progress = tasks.progress(tx, task.id, seq, judgments, result)
-            if not tx.run(tasks.PROGRESS, **progress):
-                raise AlreadyRecorded
-            log.append(tx, log.event_row(tx, task.id, seq, key, event, person, timing))
-            if result is not None:
-                webhooks.query_finished(tx, task)
-        return
-    with store.write(single=True) as tx:
-        row = log.event_row(tx, task.id, seq, key, event, person, timing)
-        progress = tasks.progress(tx, task.id, seq, judgments)
-        values = {_PARAMETER(name): value for name, value in row.items()}
-        try:
-            recorded = tx.run(RECORD, **progress, **values)
-        except IntegrityError as error:
-            raise AlreadyRecorded from error
-    if not recorded:
-        raise AlreadyRecorded
+    with store.write() as tx:
+        if not tx.run(tasks.PROGRESS, **tasks.progress(tx, task.id, seq, judgments, result)):
+            raise AlreadyRecorded
+        log.append(tx, log.event_row(tx, task.id, seq, key, event, person, timing))
+        if result is not None:
+            webhooks.query_finished(tx, task)
 
 
 MAX_CACHED = 1000  # sessions in memory
