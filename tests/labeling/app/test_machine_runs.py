@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import select
 
+from firstpage.cli import app
 from firstpage.core.errors import DataError
 from firstpage.labeling.app.analysis.machines import document_lengths, project_calibration
 from firstpage.labeling.app.machine_examples import agreed_examples
@@ -243,11 +245,9 @@ def test_a_killed_run_asks_no_stored_reply_again(tmp_path: Path) -> None:
     ]
     (tmp_path / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     setup = ["label", "setup", str(store), "--documents", str(tmp_path / "documents.jsonl")]
+    setup += ["--k", "2", "--strategy", "tournament", "--assessor", "robot"]
+    assert CliRunner().invoke(app, setup).exit_code == 0
     command = [sys.executable, "-c", "from firstpage.cli import main; main()"]
-    subprocess.run(
-        [*command, *setup, "--k", "2", "--strategy", "tournament", "--assessor", "robot"],
-        check=True,
-    )
     server = subprocess.Popen([sys.executable, "-m", "tests.labeling.endpoint", str(log)])
     try:
         _wait_for(lambda: log.exists() and log.read_text().endswith("\n"))

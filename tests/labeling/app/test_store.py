@@ -274,6 +274,6 @@ def test_tables_are_migrated_with_their_rows(
     store.prepare()
     with store.read() as tx:
         rows = tx.all(text("SELECT name, color FROM people"))
-        assert [tuple(row.values()) for row in rows] == [("Ada", None)]
+        assert [(row["name"], row["color"]) for row in rows] == [("Ada", None)]
         assert connect.version_in(tx) == "0002"
     store.close()
