@@ -60,7 +60,7 @@ def test_ties_reduce_the_number_of_questions(queries: SimulatedQueries, mean: fl
 def test_labels_of_ties_do_not_favor_the_prior_order(name: str) -> None:
     """Documents are relevant or not, and shown in an order that tells a little about it."""
     queries = SimulatedQueries(n=20, grades=2, prior_tau=0.3)
-    [result] = simulate(name, 5, queries=queries, runs=60)
+    [result] = simulate(name, 5, queries=queries, runs=30)
     record = result.to_dict()
     assert record["prior_ndcg"] == pytest.approx(record["prior_ndcg_complete"], abs=0.01)
     assert 0.7 < record["prior_ndcg_complete"] < 0.8
