@@ -212,14 +212,39 @@ def test_a_database_that_became_read_only_recovers(db_site: Site) -> None:
     assert ada.answer(state).status_code == 200
 
 
+def test_a_database_that_went_away_comes_back(db_site: Site) -> None:
+    """As during a restart: all connections end, and there is no other."""
+    postgres_only(db_site)
+    db_site.project()
+    ada = db_site.client("ada")
+    state = ada.state(db_site.task("books", "ada"))
+    name = db_site.store.url.database
+    administer(db_site, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+    administer(
+        db_site,
+        f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'",
+    )
+    for _ in range(2):
+        reply = ada.answer(state)
+        assert reply.status_code == 503
+        assert "does not answer" in reply.json()["detail"]
+    administer(db_site, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    assert ada.answer(state).json()["judgments"] == 1
+
+
 def read_only(site: Site, value: str) -> None:
     """Set whether new connections to a site's database can only read."""
+    setting = "default_transaction_read_only"
+    administer(site, f'ALTER DATABASE "{site.store.url.database}" SET {setting} = {value}')
+
+
+def administer(site: Site, statement: str) -> None:
+    """Execute a statement in another database of the server."""
     import psycopg
 
     url = site.store.url.set(drivername="postgresql", database="postgres")
     with psycopg.connect(url.render_as_string(), autocommit=True) as connection:
-        setting = f'"{site.store.url.database}" SET default_transaction_read_only'
-        connection.execute(f"ALTER DATABASE {setting} = {value}")
+        connection.execute(statement)
 
 
 def test_a_stopped_postgresql_is_a_sentence() -> None:
