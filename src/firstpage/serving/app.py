@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
@@ -26,12 +25,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from firstpage.core.http import (
     HEADERS,
     WRONG_HOST,
-    CachedStaticFiles,
     allowed_hosts,
     guest_cookie,
     is_allowed_host,
 )
 from firstpage.serving import metrics
+from firstpage.serving.about_page import about_page
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
     COOKIE,
@@ -44,15 +43,19 @@ from firstpage.serving.feedback_requests import (
     store_query,
     visitor_of,
 )
-from firstpage.serving.home_page import home_page
 from firstpage.serving.json_messages import ErrorMessage, Health
 from firstpage.serving.limits import Admission, Limits, Refusal
 from firstpage.serving.openapi import openapi
 from firstpage.serving.page_contents import Visitor, read_page_query
-from firstpage.serving.page_frame import error_document
+from firstpage.serving.pages import (
+    compared_page,
+    compile_templates,
+    error_page,
+    search_page,
+    static_files,
+)
 from firstpage.serving.rank_request import RawRequest, unique_params
 from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
-from firstpage.serving.search_page import SearchPage
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
@@ -66,7 +69,6 @@ PAGES = {
     "/preference": "Not stored",
     "/judge": "Not stored",
 }  # titles of errors
-STATIC = Path(__file__).parent / "static"
 Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
 
@@ -106,13 +108,12 @@ class Serving(Starlette):
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
         self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
-        self.static = CachedStaticFiles(STATIC)
         routes: list[BaseRoute] = [
             Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
             Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
             Route("/reload", self._reload, methods=["POST"]),
             *self._text_routes(),
-            Mount(self.static.url, self.static),
+            Mount(static_files().url, static_files()),
             Route("/about" if watched.source else "/", self._home),
             Route("/health", self._health),
             Route("/model", self._model),
@@ -176,7 +177,7 @@ class Serving(Starlette):
 
     def about(self, request: Request) -> Response:
         """Return the page about this server."""
-        return home_page(self.watched, self.metrics, self.static.url, request)
+        return about_page(self.watched, self.metrics, request)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model
@@ -217,15 +218,17 @@ class Serving(Starlette):
             headers["connection"] = "close"  # whether the client will send the body is unknown
         title = PAGES.get(request.scope["path"])
         if title is not None and "text/html" in request.headers.get("accept", ""):
-            page = error_document(title, detail, self.static.url)
+            page = error_page(self.watched, title, detail)
             return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
         return _json(ErrorMessage(detail), error.status_code, headers)
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
-        """Watch the model file until the server stops."""
+        """Watch the model file until the server stops; templates are compiled meanwhile."""
         watching = asyncio.create_task(self.watch())
+        compiling = asyncio.create_task(asyncio.to_thread(compile_templates))
         yield
+        await compiling
         watching.cancel()
         if self.feedback is not None:
             self.feedback.close()
@@ -350,13 +353,14 @@ class PageEndpoint(TextEndpoint):
                 visitor = Visitor(secrets.token_urlsafe(32))
                 secure = request.scope["scheme"] == "https"
                 headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
-        page = SearchPage(model, serving.watched, serving.static.url, query, problem, visitor)
         if query.text and problem is None:
-            text, candidates = await self.in_pool(page.compared)
+            page, candidates = await self.in_pool(
+                compared_page, model, serving.watched, query, visitor
+            )
             self.count(candidates)
         else:
-            text = page.html(None)
-        return HTMLResponse(text, 200 if problem is None else 422, headers)
+            page = search_page(model, serving.watched, query, visitor, problem=problem)
+        return HTMLResponse(page, 200 if problem is None else 422, headers)
 
 
 class FeedbackEndpoint(TextEndpoint):

@@ -19,3 +19,5 @@ from firstpage.core.http.server import open_browser as open_browser
 from firstpage.core.http.server import server_for as server_for
 from firstpage.core.http.server import url_host as url_host
 from firstpage.core.http.static_files import CachedStaticFiles as CachedStaticFiles
+from firstpage.core.http.templating import page_templates as page_templates
+from firstpage.core.http.templating import sentence as sentence

@@ -11,6 +11,7 @@ from uuid import uuid4
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.labeling.app.analysis import adjudication, answers
 from firstpage.labeling.app.analysis.answers import AnswerFilter
 from firstpage.labeling.app.api.analysis import Wanted
@@ -22,7 +23,6 @@ from firstpage.labeling.app.pages.rendering import (
     query_texts,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.pages.work import LIST_ANSWERS, QUESTIONS
 from firstpage.labeling.app.security import Lead, analyst_of, store_of

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.core import bars, intervals, line
+from firstpage.core.http import sentence
 from firstpage.interop.report import utility_figures
 from firstpage.labeling.app.analysis import charts, figures, truth
 from firstpage.labeling.app.analysis.choosing import choice_report
@@ -19,7 +20,6 @@ from firstpage.labeling.app.pages.rendering import (
     PageRoute,
     query_texts,
     render,
-    sentence,
     tool_labels,
 )
 from firstpage.labeling.app.security import Lead, analyst_of, store_of

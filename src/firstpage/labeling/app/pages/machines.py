@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 
 from firstpage.core import intervals
+from firstpage.core.http import sentence
 from firstpage.labeling.app.api.analysis import Margin, show_machines
-from firstpage.labeling.app.pages.rendering import PageRoute, render, sentence, tool_labels
+from firstpage.labeling.app.pages.rendering import PageRoute, render, tool_labels
 from firstpage.labeling.app.security import Lead
 from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
 

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.labeling.app.analysis import query_overview as query_list
 from firstpage.labeling.app.api.analysis import Part
 from firstpage.labeling.app.api.bodies import Id
@@ -16,7 +17,6 @@ from firstpage.labeling.app.pages.rendering import (
     field,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.security import Lead, analyst_of, store_of
 from firstpage.labeling.app.store import archive, projects, texts

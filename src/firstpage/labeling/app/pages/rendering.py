@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
@@ -12,13 +11,13 @@ from urllib.parse import quote, unquote, urlsplit
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.core import DataError, FirstpageError, plain_text
-from firstpage.core.http import CachedStaticFiles
+from firstpage.core.http import CachedStaticFiles, page_templates, sentence
 from firstpage.labeling.app.admission import AdmissionRoute
 from firstpage.labeling.app.security import (
     csrf_form,
@@ -95,14 +94,8 @@ def tool_labels(project: Project) -> dict[str, str]:
 
 @cache
 def templates() -> Environment:
-    """Return the template environment; values are escaped, undefined names are errors."""
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the templates of the pages."""
+    return page_templates(TEMPLATES)
 
 
 def render(
@@ -230,15 +223,3 @@ def _login_path(request: Request) -> str:
     except ValueError:  # the header is not an address
         page = "/"
     return f"/login?next={quote(page)}&note=expired"
-
-
-_FIRST_WORD = re.compile(r"(?:a|[a-z][a-z'-]+)(?=[ ,;]|\.?$|\. )")
-
-
-def sentence(error: object) -> str:
-    """Return an error as a sentence for a page.
-
-    The name of a file or of a parameter in front is not capitalized.
-    """
-    text = plain_text(error)
-    return text[:1].upper() + text[1:] if _FIRST_WORD.match(text) else text

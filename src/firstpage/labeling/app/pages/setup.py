@@ -13,6 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData, UploadFile
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.data.formats import ReadLimits
 from firstpage.labeling.app.imports.bundle import Bundle, File, Sources, read
 from firstpage.labeling.app.imports.pictures import from_uploads
@@ -26,7 +27,6 @@ from firstpage.labeling.app.pages.rendering import (
     query_texts,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.security import CurrentPerson, Lead, settings_of, store_of
 from firstpage.labeling.app.store import assigning, projects, texts, webhooks

@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from firstpage.core import DataError, FirstpageError
+from firstpage.core.http import sentence
 from firstpage.labeling.app import sign_in
 from firstpage.labeling.app.pages.rendering import (
     Form,
@@ -17,7 +18,6 @@ from firstpage.labeling.app.pages.rendering import (
     local_path,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.security import (
     LoggedIn,
