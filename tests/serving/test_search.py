@@ -360,6 +360,21 @@ def test_long_queries_are_answered(client: TestClient, text: str) -> None:
     assert client.get("/", params={"q": text}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/", "GET, HEAD"),
+        ("POST", "/about", "GET, HEAD"),
+        ("PUT", "/search", "GET, HEAD, POST"),
+    ],
+)
+def test_other_methods_are_refused(
+    client: TestClient, method: str, path: str, allowed: str
+) -> None:
+    response = client.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
 def test_head_requests(client: TestClient) -> None:
     for path in ("/", "/?q=red", "/search?q=red"):
         response = client.head(path)

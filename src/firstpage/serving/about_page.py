@@ -11,10 +11,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from firstpage.core.http import HEADERS, url_host
+from firstpage.core.http import HEADERS, JSON, url_host
 from firstpage.serving.metrics import Metrics
 from firstpage.serving.pages import render
-from firstpage.serving.ranking import JSON
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
 

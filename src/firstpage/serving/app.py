@@ -12,24 +12,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
-from msgspec import UNSET, Struct
-from msgspec.json import encode
+from msgspec import UNSET
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, request_response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.core.http import (
     HEADERS,
+    JSON,
     WRONG_HOST,
+    Routes,
     allowed_hosts,
+    error_response,
     guest_cookie,
     is_allowed_host,
+    json_response,
 )
-from firstpage.serving import metrics
+from firstpage.serving import metrics, openapi
 from firstpage.serving.about_page import about_page
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
@@ -43,9 +46,8 @@ from firstpage.serving.feedback_requests import (
     store_query,
     visitor_of,
 )
-from firstpage.serving.json_messages import ErrorMessage, Health
+from firstpage.serving.json_messages import Health
 from firstpage.serving.limits import Admission, Limits, Refusal
-from firstpage.serving.openapi import openapi
 from firstpage.serving.page_contents import Visitor, read_page_query
 from firstpage.serving.pages import (
     compared_page,
@@ -55,7 +57,7 @@ from firstpage.serving.pages import (
     static_files,
 )
 from firstpage.serving.rank_request import RawRequest, unique_params
-from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
+from firstpage.serving.ranking import TooSlow, media_type_of, rank
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
@@ -108,18 +110,8 @@ class Serving(Starlette):
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
         self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
-        routes: list[BaseRoute] = [
-            Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
-            Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
-            Route("/reload", self._reload, methods=["POST"]),
-            *self._text_routes(),
-            Mount(static_files().url, static_files()),
-            Route("/about" if watched.source else "/", self._home),
-            Route("/health", self._health),
-            Route("/model", self._model),
-            Route("/metrics", self._metrics),
-            Route("/openapi.json", self._openapi),
-        ]
+        self.declared = self._declared()
+        routes = [*self.declared, *self._forms(), Mount(static_files().url, static_files())]
         observer = Middleware(
             RequestObserver,
             self.metrics,
@@ -133,19 +125,39 @@ class Serving(Starlette):
         )
         self.router.redirect_slashes = False
 
-    def _text_routes(self) -> list[BaseRoute]:
-        """Return the routes of an index; none without one."""
-        if self.watched.source is None:
+    def _declared(self) -> Routes:
+        """Return the routes with their descriptions."""
+        routes, source = Routes(), self.watched.source
+        for batch in (False, True):
+            routes.app(openapi.ranking(self.limits, batch), RankEndpoint(self, batch))
+        if source is not None:
+            for search in openapi.searches(self.limits, source.candidates):
+                routes.app(search, SearchEndpoint(self))
+            routes.app(openapi.SEARCH_PAGE, PageEndpoint(self))
+        for operation, answer in (
+            (openapi.RELOAD, self._reload),
+            (openapi.about("/" if source is None else "/about"), self._about),
+            (openapi.HEALTH, self._health),
+            (openapi.MODEL, self._model),
+            (openapi.METRICS, self._metrics),
+            (openapi.OPENAPI, self._openapi),
+        ):
+            routes.app(operation, request_response(answer))
+        return routes
+
+    def _forms(self) -> list[BaseRoute]:
+        """Return the routes of the forms of the search page; none without feedback."""
+        if self.watched.source is None or self.feedback is None:
             return []
-        feedback = [
+        return [
             Route("/preference", FeedbackEndpoint(self, judge=False), methods=["POST"]),
             Route("/judge", FeedbackEndpoint(self, judge=True), methods=["POST"]),
         ]
-        return [
-            Route("/", PageEndpoint(self)),
-            *([] if self.feedback is None else feedback),
-            Route("/search", SearchEndpoint(self), methods=["GET", "POST"]),
-        ]
+
+    def check_host(self, request: Request) -> None:
+        """Refuse a request to a name that this server does not have: answers show documents."""
+        if self.watched.source is not None and not is_allowed_host(request.headers, self.hosts):
+            raise Refusal(WRONG_HOST, 421)
 
     def model(self) -> ServedModel:
         """Return the model in service; refuse the request if there is none."""
@@ -168,15 +180,10 @@ class Serving(Starlette):
             detail = "send the server's token: 'Authorization: Bearer TOKEN'."
             raise Refusal(detail, 401, www_authenticate="Bearer")
         report = await asyncio.to_thread(self.watched.reload)
-        return _json(report, 200 if report.accepted else 422)
+        return json_response(report, 200 if report.accepted else 422)
 
-    async def _home(self, request: Request) -> Response:
-        if self.watched.source is not None and not is_allowed_host(request.headers, self.hosts):
-            raise Refusal(WRONG_HOST, 421)  # the page shows words of documents
-        return self.about(request)
-
-    def about(self, request: Request) -> Response:
-        """Return the page about this server."""
+    async def _about(self, request: Request) -> Response:
+        self.check_host(request)
         return about_page(self.watched, self.metrics, request)
 
     async def _health(self, request: Request) -> Response:
@@ -191,36 +198,38 @@ class Serving(Starlette):
             reloads=watched.reloads,
             refused=watched.refused,
         )
-        return _json(health, 503 if model is None else 200)
+        return json_response(health, 503 if model is None else 200)
 
     async def _model(self, request: Request) -> Response:
-        return _json(self.model().description())
+        return json_response(self.model().description())
 
     async def _metrics(self, request: Request) -> Response:
         return Response(self.metrics.text(), media_type=metrics.MEDIA_TYPE)
 
     async def _openapi(self, request: Request) -> Response:
-        source = self.watched.source
-        candidates = None if source is None else source.candidates
-        return _json(openapi(self.watched.model, self.limits, candidates))
+        depth = None if self.watched.source is None else self.watched.source.candidates
+        operations = self.declared.operations()
+        return json_response(openapi.openapi(operations, self.watched.model, self.limits, depth))
 
     async def _error_response(self, request: Request, error: Exception) -> Response:
         """Return a one-line answer to a refused request, ours or the router's."""
         assert isinstance(error, HTTPException)
         detail, headers = error.detail, dict(error.headers or {})
         if not isinstance(error, Refusal):
-            paths = ", ".join(route.path for route in self.routes if isinstance(route, Route))
+            path, routes = request.scope["path"], [r for r in self.routes if isinstance(r, Route)]
+            paths = ", ".join(dict.fromkeys(route.path for route in routes))
             detail = f"there is no such route; the routes are {paths}."
             if error.status_code == 405:
-                headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))
-                detail = f"{request.scope['path']} accepts {headers['Allow']} only."
+                methods = {m for route in routes if route.path == path for m in route.methods or ()}
+                headers["Allow"] = ", ".join(sorted(methods))
+                detail = f"{path} accepts {headers['Allow']} only."
         if "expect" in request.headers:
             headers["connection"] = "close"  # whether the client will send the body is unknown
         title = PAGES.get(request.scope["path"])
         if title is not None and "text/html" in request.headers.get("accept", ""):
             page = error_page(self.watched, title, detail)
             return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
-        return _json(ErrorMessage(detail), error.status_code, headers)
+        return error_response(error.status_code, detail, headers)
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
@@ -291,8 +300,7 @@ class TextEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, serving = Request(scope), self.serving
-        if not is_allowed_host(request.headers, serving.hosts):
-            raise Refusal(WRONG_HOST, 421)
+        serving.check_host(request)
         serving.admission.check()
         body = await self._body(request, receive)
         with serving.admission.slot():
@@ -344,7 +352,7 @@ class PageEndpoint(TextEndpoint):
     async def respond(self, request: Request, body: bytes | None) -> Response:
         serving, model = self.serving, self.serving.watched.model
         if model is None:
-            return serving.about(request)
+            return about_page(serving.watched, serving.metrics, request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
         headers, visitor = dict(HEADERS), None
         if serving.feedback is not None:
@@ -429,13 +437,7 @@ class RequestObserver:
             except Exception:
                 log.exception("request to %s failed", route)
                 if status == 499:
-                    message = ErrorMessage("internal error; the server's log has the details.")
-                    await _json(message, 500)(scope, receive, observed_send)
+                    detail = "internal error; the server's log has the details."
+                    await error_response(500, detail)(scope, receive, observed_send)
         self.metrics.requests.labels(route, status).inc()
         self.metrics.seconds.labels(route).observe(time.perf_counter() - start)
-
-
-def _json(
-    message: Struct | dict[str, object], status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    return Response(encode(message), status, headers, JSON)

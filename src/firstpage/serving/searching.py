@@ -14,12 +14,13 @@ import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
 from firstpage.core import DataError, Floats, Ints, plain_text
+from firstpage.core.http import JSON
 from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.rank_request import RankRequest, short, unknown_field
-from firstpage.serving.ranking import JSON, EncodedAnswer, explain_scores, finite_scores
+from firstpage.serving.ranking import EncodedAnswer, explain_scores, finite_scores
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import Highlighter, MarkedText, displayed
