@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import ValidationError, convert, inspect
 
 T = TypeVar("T")
-CheckText = Callable[[str], object]
+CheckText = Callable[[str, str], object]  # of a text and its place; raises ValueError
 MAX_DETAIL = 500  # characters
 NOT_JSON = "body: this is not valid JSON in UTF-8."
 PLACE = re.compile(r"^(?P<problem>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
@@ -61,25 +61,33 @@ def _problem(message: str, kind: Any, place: str) -> str:
     problem, path = match["problem"], match["path"] or ""
     place = f"a key of {place}{path}" if match["key"] else f"{place}{path}"
     field = FIELD.match(problem)
+    if field is not None and field[1] == "missing required":
+        return f"{place}.{field[2]}: is required."
     if field is not None:
-        fault = "is required" if field[1] == "missing required" else "is not a field of this object"
-        return f"{place}.{field[2]}: {fault}."
+        names = [field.encode_name for kind in _at(kind, path) for field in _fields(kind)]
+        return f"{place}.{field[2][:100]}: there is no such field; there are {', '.join(names)}."
     if problem.startswith("Invalid"):  # the message repeats the value
-        problem = f"expected one of {', '.join(map(str, _allowed(kind, path)))}"
+        allowed = [str(value) for kind in _at(kind, path) for value in getattr(kind, "values", ())]
+        problem = f"expected one of {', '.join(allowed)}"
     return f"{place}: {problem[:1].lower()}{problem[1:]}."
 
 
-def _allowed(kind: Any, path: str) -> list[Any]:
-    """Return the values that an enumeration allows, by its path within a type."""
+def _at(kind: Any, path: str) -> list[inspect.Type]:
+    """Return the alternatives of a type at a path within it."""
     kinds = list(_alternatives(inspect.type_info(kind)))
     for name, _ in STEP.findall(path):
         kinds = [inner for outer in kinds for inner in _inside(outer, name)]
-    return [value for kind in kinds for value in getattr(kind, "values", ())]
+    return kinds
+
+
+def _fields(kind: inspect.Type) -> tuple[inspect.Field, ...]:
+    fields: tuple[inspect.Field, ...] = getattr(kind, "fields", ())
+    return fields
 
 
 def _inside(kind: inspect.Type, name: str) -> Iterator[inspect.Type]:
     """Yield the types of a field, or of all items."""
-    fields = {field.encode_name: field.type for field in getattr(kind, "fields", ())}
+    fields = {field.encode_name: field.type for field in _fields(kind)}
     inner = (
         fields.get(name) or getattr(kind, "item_type", None) or getattr(kind, "value_type", None)
     )
@@ -101,7 +109,7 @@ def _check_texts(value: Any, check: CheckText, place: str) -> None:
     """Check all texts of a value, keys included."""
     if isinstance(value, str):
         try:
-            check(value)
+            check(value, place)
         except ValueError as error:
             raise InvalidRequest(f"{place[:MAX_DETAIL]}: {error}.") from None
     elif isinstance(value, dict):

@@ -120,7 +120,7 @@ class Declaration:
     on_error : callable
         Returns the response to an error, or raises it.
     check_text : callable or None
-        Raises `ValueError` for a text that the application cannot store.
+        Raises `ValueError` for a text that the application cannot store, given with its place.
     form_token : callable or None
         Returns the CSRF token that a form must have in its field `csrf`; empty: it is refused.
     """
