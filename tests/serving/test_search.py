@@ -375,6 +375,12 @@ def test_other_methods_are_refused(
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
+def test_a_wrong_address_is_reported_in_a_sentence(client: TestClient) -> None:
+    response = client.get("/?q=red&depth=0")
+    assert response.status_code == 422
+    assert "<p>The depth must be a number from 1 to 50.</p>" in response.text
+
+
 def test_head_requests(client: TestClient) -> None:
     for path in ("/", "/?q=red", "/search?q=red"):
         response = client.head(path)

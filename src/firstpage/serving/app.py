@@ -136,7 +136,7 @@ class Serving(Starlette):
             routes.app(openapi.SEARCH_PAGE, PageEndpoint(self))
         for operation, answer in (
             (openapi.RELOAD, self._reload),
-            (openapi.about("/" if source is None else "/about"), self._about),
+            (openapi.about("/" if source is None else "/about"), self.about),
             (openapi.HEALTH, self._health),
             (openapi.MODEL, self._model),
             (openapi.METRICS, self._metrics),
@@ -182,9 +182,10 @@ class Serving(Starlette):
         report = await asyncio.to_thread(self.watched.reload)
         return json_response(report, 200 if report.accepted else 422)
 
-    async def _about(self, request: Request) -> Response:
+    async def about(self, request: Request) -> Response:
+        """Return the page about this server."""
         self.check_host(request)
-        return about_page(self.watched, self.metrics, request)
+        return await asyncio.to_thread(about_page, self.watched, self.metrics, request)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model
@@ -227,17 +228,17 @@ class Serving(Starlette):
             headers["connection"] = "close"  # whether the client will send the body is unknown
         title = PAGES.get(request.scope["path"])
         if title is not None and "text/html" in request.headers.get("accept", ""):
-            page = error_page(self.watched, title, detail)
+            page = await asyncio.to_thread(error_page, self.watched, title, detail)
             return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
         return error_response(error.status_code, detail, headers)
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
-        """Watch the model file until the server stops; templates are compiled meanwhile."""
+        """Watch the model file until the server stops."""
         watching = asyncio.create_task(self.watch())
-        compiling = asyncio.create_task(asyncio.to_thread(compile_templates))
+        if self.watched.source is not None:
+            await asyncio.to_thread(compile_templates)
         yield
-        await compiling
         watching.cancel()
         if self.feedback is not None:
             self.feedback.close()
@@ -352,7 +353,7 @@ class PageEndpoint(TextEndpoint):
     async def respond(self, request: Request, body: bytes | None) -> Response:
         serving, model = self.serving, self.serving.watched.model
         if model is None:
-            return about_page(serving.watched, serving.metrics, request)
+            return await serving.about(request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
         headers, visitor = dict(HEADERS), None
         if serving.feedback is not None:
