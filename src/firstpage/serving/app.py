@@ -24,13 +24,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from firstpage.core.http import (
     HEADERS,
     JSON,
-    WRONG_HOST,
     Routes,
     allowed_hosts,
     error_response,
     guest_cookie,
-    is_allowed_host,
     json_response,
+    site_refusal,
 )
 from firstpage.serving import metrics, openapi
 from firstpage.serving.about_page import about_page
@@ -38,7 +37,7 @@ from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
     COOKIE,
     MAX_FORM,
-    check_head,
+    check_media_type,
     form_query,
     network_of,
     read_form,
@@ -154,10 +153,12 @@ class Serving(Starlette):
             Route("/judge", FeedbackEndpoint(self, judge=True), methods=["POST"]),
         ]
 
-    def check_host(self, request: Request) -> None:
-        """Refuse a request to a name that this server does not have: answers show documents."""
-        if self.watched.source is not None and not is_allowed_host(request.headers, self.hosts):
-            raise Refusal(WRONG_HOST, 421)
+    def check_site(self, request: Request) -> None:
+        """Refuse a request to another host or from another site, since answers show documents."""
+        if self.watched.source is not None:
+            refusal = site_refusal(request.method, request.headers, self.hosts)
+            if refusal is not None:
+                raise Refusal(refusal[1], refusal[0])
 
     def model(self) -> ServedModel:
         """Return the model in service; refuse the request if there is none."""
@@ -184,7 +185,7 @@ class Serving(Starlette):
 
     async def about(self, request: Request) -> Response:
         """Return the page about this server."""
-        self.check_host(request)
+        self.check_site(request)
         return await asyncio.to_thread(about_page, self.watched, self.metrics, request)
 
     async def _health(self, request: Request) -> Response:
@@ -237,7 +238,7 @@ class Serving(Starlette):
         """Watch the model file until the server stops."""
         watching = asyncio.create_task(self.watch())
         if self.watched.source is not None:
-            await asyncio.to_thread(compile_templates)
+            self.scoring_pool.submit(compile_templates)  # pages are opened soon
         yield
         watching.cancel()
         if self.feedback is not None:
@@ -301,7 +302,7 @@ class TextEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, serving = Request(scope), self.serving
-        serving.check_host(request)
+        serving.check_site(request)
         serving.admission.check()
         body = await self._body(request, receive)
         with serving.admission.slot():
@@ -380,7 +381,7 @@ class FeedbackEndpoint(TextEndpoint):
         self.judge = judge
 
     async def _body(self, request: Request, receive: Receive) -> bytes | None:
-        check_head(request)
+        check_media_type(request)
         admission = self.serving.admission
         return await admission.read_body(request.headers, receive, MAX_FORM)
 

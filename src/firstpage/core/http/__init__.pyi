@@ -12,7 +12,6 @@ from firstpage.core.http.openapi import openapi_document as openapi_document
 from firstpage.core.http.openapi import refusals as refusals
 from firstpage.core.http.routes import FORM_HEAD as FORM_HEAD
 from firstpage.core.http.routes import SMALL_BODY as SMALL_BODY
-from firstpage.core.http.routes import Admission as Admission
 from firstpage.core.http.routes import Declaration as Declaration
 from firstpage.core.http.routes import Routes as Routes
 from firstpage.core.http.routes import as_json as as_json
@@ -26,9 +25,8 @@ from firstpage.core.http.same_site import allowed_hosts as allowed_hosts
 from firstpage.core.http.same_site import equal_tokens as equal_tokens
 from firstpage.core.http.same_site import guest_cookie as guest_cookie
 from firstpage.core.http.same_site import guest_csrf as guest_csrf
-from firstpage.core.http.same_site import is_allowed_host as is_allowed_host
-from firstpage.core.http.same_site import is_own_origin as is_own_origin
 from firstpage.core.http.same_site import network_name as network_name
+from firstpage.core.http.same_site import site_refusal as site_refusal
 from firstpage.core.http.server import bind as bind
 from firstpage.core.http.server import listen as listen
 from firstpage.core.http.server import open_browser as open_browser

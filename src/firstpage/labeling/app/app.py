@@ -25,13 +25,16 @@ from firstpage.labeling.app.store.judging import JudgingService
 from firstpage.labeling.app.store.projects import all_projects
 
 LOCAL = people.LOCAL
-routes = Routes(DEFAULTS, hidden=True)
+monitoring = Routes(DEFAULTS, hidden=True)
+single_user = Routes(DEFAULTS, hidden=True)
 
 
 def create_app(store: Store, settings: ServeSettings | None = None) -> Starlette:
     """Return the application on one store, whose tables exist."""
     settings = settings or ServeSettings()
-    listed = [*reference.DESCRIBED, frames.routes, reference.routes, routes]
+    listed = [*reference.DESCRIBED, frames.routes, reference.routes, monitoring]
+    if settings.single_user:
+        listed.append(single_user)
     app = Starlette(
         routes=[*(route for group in listed for route in group), *pages.page_routes()],
         exception_handlers={HTTPException: pages.not_found},
@@ -66,7 +69,7 @@ def prepare_single_user(store: Store) -> list[str]:
     return assigned_to_others
 
 
-@routes.get("/health")
+@monitoring.get("/health")
 def health(request: Request) -> dict[str, str]:
     """Report to monitoring that the server runs and its database answers."""
     with store_of(request).read() as tx:
@@ -74,7 +77,7 @@ def health(request: Request) -> dict[str, str]:
     return {"state": "fine"}
 
 
-@routes.get("/open")
+@single_user.get("/open")
 def open_session(request: Request, token: str = "") -> RedirectResponse:
     """Exchange the one-time token for a login, then redirect to the home page."""
     expected = request.app.state.token
