@@ -20,7 +20,6 @@ from firstpage.core.http.routes import json_response as json_response
 from firstpage.core.http.same_site import FORGED as FORGED
 from firstpage.core.http.same_site import HEADERS as HEADERS
 from firstpage.core.http.same_site import SAFE_METHODS as SAFE_METHODS
-from firstpage.core.http.same_site import WRONG_HOST as WRONG_HOST
 from firstpage.core.http.same_site import allowed_hosts as allowed_hosts
 from firstpage.core.http.same_site import equal_tokens as equal_tokens
 from firstpage.core.http.same_site import guest_cookie as guest_cookie
