@@ -242,6 +242,8 @@ def test_forms_with_files(client: TestClient) -> None:
     many = [("first", ("a", b"1")), ("others", ("b", b"2")), ("others", ("c", b"3"))]
     reply = client.post("/shop/files", files=many, data={"depth": "3"}, headers=KEY)
     assert reply.json() == ["a", "b", "c", 3]
+    twice = client.post("/shop/files", files=[*many, many[0]], headers=KEY)
+    assert (twice.status_code, twice.json()["detail"]) == (422, "body.first: occurs 2 times.")
     wrong = client.post("/shop/files", files=[*many, ("x", ("d", b"4"))], headers=KEY)
     assert wrong.json()["detail"].startswith("body.x: there is no such field; there are first, ")
 

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+from functools import partial
+from typing import Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct, defstruct, json, structs
 from starlette.concurrency import run_in_threadpool
@@ -211,7 +211,7 @@ class Endpoint:
         in_path = set(PATH_NAME.findall(path))
         own = {p.name: hints[p.name] for p in listed}
         self.sent = next((name for name in ("body", "upload", "form") if name in own), None)
-        self.kind = own.get(self.sent or "")
+        self.kind: Any = own.get(self.sent or "")  # a struct, except of a form
         self.returns = hints.get("return")
         self.path_kind = _struct([p for p in listed if p.name in in_path], hints)
         in_query = [p for p in listed if p.name not in in_path and p.name != self.sent]
@@ -284,11 +284,9 @@ class Endpoint:
             whole = self.whole_query
             args |= structs.asdict(query) if whole is None else {whole: query}
         if self.sent == "body":
-            args["body"] = decode_json(content, self._struct, check)
+            args["body"] = decode_json(content, self.kind, check)
         elif self.sent == "upload":
-            args["upload"] = decode_texts(
-                _fields(content, self._struct), self._struct, "body", check
-            )
+            args["upload"] = decode_texts(_fields(content, self.kind), self.kind, "body", check)
         elif self.sent == "form":
             args["form"] = content
         sender = () if self.declared.admit is None else (admitted,)
@@ -322,11 +320,6 @@ class Endpoint:
             raise InvalidRequest(f"body: send JSON, with the header Content-Type: {JSON}.")
         return content
 
-    @cached_property
-    def _struct(self) -> type[Struct]:
-        assert _is_struct(self.kind), f"{self.path}: {self.sent} must be a struct"
-        return cast(type[Struct], self.kind)
-
     def operation(self) -> Operation:
         """Return the description of the route; its text is the handler's docstring."""
         summary, _, description = inspect.getdoc(self.handler).partition("\n\n")  # type: ignore[union-attr]
@@ -334,6 +327,8 @@ class Endpoint:
         content = self._answer_content()
         parameters = tuple(self._parameters())
         meanings = dict(self.declared.admit.refusals) if self.declared.admit is not None else {}
+        if not PATH_NAME.search(self.path):
+            meanings.pop(404, None)
         if parameters or self.sent:
             meanings[422] = INVALID
         success = Answer("Done." if not content else "The answer.", content)
@@ -380,9 +375,13 @@ def _struct(parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> ty
 
 
 def _fields(form: FormData, kind: type[Struct]) -> dict[str, Any]:
-    """Return the fields of a form; those that are lists may occur several times."""
+    """Return the fields of a form; only those that are lists may occur several times."""
     lists = {f.encode_name for f in structs.fields(kind) if _is_list(f.type)}
-    return {name: form.getlist(name) if name in lists else form[name] for name in form}
+    values = {name: form.getlist(name) for name in form}
+    for name, several in values.items():
+        if len(several) > 1 and name not in lists:
+            raise InvalidRequest(f"body.{name[:100]}: occurs {len(several)} times.")
+    return {name: many if name in lists else many[0] for name, many in values.items()}
 
 
 def _is_list(kind: Any) -> bool:
@@ -390,9 +389,8 @@ def _is_list(kind: Any) -> bool:
 
 
 def _is_json(request: Request) -> bool:
-    media, subtype = JSON.split("/")
     sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    return sent == JSON or (sent.startswith(f"{media}/") and sent.endswith(f"+{subtype}"))
+    return sent == JSON or (sent.startswith("application/") and sent.endswith("+json"))
 
 
 def _is_small_json(request: Request) -> bool:

@@ -107,7 +107,7 @@ class Access:
 
     @property
     def refusals(self) -> Mapping[int, str]:
-        return REFUSALS
+        return {403: REFUSALS[403]} if self.role == "public" else REFUSALS
 
     def __call__(self, request: Request) -> Login | Member | None:
         login = request.state.login = current_login(request)

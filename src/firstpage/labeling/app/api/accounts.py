@@ -30,9 +30,13 @@ from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.sessions import NotFound
 
 routes = api_routes("people", admit=ACCOUNT)
+SIGN_IN_REFUSALS = {
+    401: "The login or the password is wrong.",
+    429: "There were too many attempts; Retry-After says when to try again.",
+}
 
 
-@routes.post("/login", **PUBLIC)
+@routes.post("/login", statuses=SIGN_IN_REFUSALS, **PUBLIC)
 async def log_in(request: Request, before: Login | None, body: bodies.LoginBody) -> Response:
     """Sign in: set a cookie, and return the token that changes must send as `X-CSRF-Token`."""
     source = await device_of(request, body.login)

@@ -30,7 +30,7 @@ MAX_RUNS = 100
 
 @routes.get("/projects", admit=LOGIN)
 def all_projects(request: Request, login: Login) -> dict[str, Any]:
-    """Return the projects of the signed-in login.person."""
+    """Return the projects of the signed-in person."""
     with store_of(request).read() as tx:
         return {"projects": [_record(m) for m in projects.of_person(tx, login.person)]}
 

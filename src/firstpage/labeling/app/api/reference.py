@@ -36,6 +36,11 @@ routes = Routes(DEFAULTS, prefix=API, hidden=True)
 @routes.get("/openapi.json")
 def openapi(request: Request) -> dict[str, Any]:
     """Return the OpenAPI document."""
+    return description()
+
+
+def description() -> dict[str, Any]:
+    """Return the description of all routes of the API."""
     return openapi_document(
         (operation for described in DESCRIBED for operation in described.operations()),
         title="Firstpage",
@@ -47,7 +52,7 @@ def openapi(request: Request) -> dict[str, Any]:
 @routes.get("/docs")
 def reference(request: Request) -> HTMLResponse:
     """Show a table of all routes."""
-    table = Table(HEAD, list(rows(openapi(request))), left_aligned=len(HEAD))
+    table = Table(HEAD, list(rows(description())), left_aligned=len(HEAD))
     lead = "All routes of this server; openapi.json describes them for programs."
     authentication = paragraph(
         "Sign in with POST login, which sets the session cookie. Every change must send the "
@@ -60,10 +65,10 @@ def reference(request: Request) -> HTMLResponse:
     return HTMLResponse(html, headers={"content-security-policy": policy})
 
 
-def rows(description: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+def rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """Yield method and path, summary, request fields (required ones with *), status codes."""
-    schemas = description["components"]["schemas"]
-    for path, methods in description["paths"].items():
+    schemas = document["components"]["schemas"]
+    for path, methods in document["paths"].items():
         for method, route in methods.items():
             yield (
                 f"{method.upper()} {path}",
@@ -78,5 +83,6 @@ def _fields(route: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[str]:
     for content in route.get("requestBody", {}).get("content", {}).values():
         schema = schemas[content["schema"]["$ref"].rsplit("/", 1)[-1]]
         required = schema.get("required", ())
-        return query + [f + "*" if f in required else f for f in schema["properties"]]
+        names = sorted(schema["properties"], key=lambda name: name not in required)
+        return query + [name + "*" if name in required else name for name in names]
     return query
