@@ -105,6 +105,7 @@ def test_no_character_has_a_meaning(client: TestClient, text: str) -> None:
         ({"json": {"q": "a"}, "url": "/search?q=a"}, 422, "unknown field 'q'"),
         ({"content": b"q=a", "type": "application/x-www-form-urlencoded"}, 415, "not supported"),
         ({"url": "/search?q=a", "headers": {"host": "evil.example"}}, 421, "--allow-host"),
+        ({"json": {"q": "a"}, "headers": {"origin": "http://evil.example"}}, 403, "this site"),
     ],
 )  # fmt: skip
 def test_refusals(client: TestClient, request_of: dict[str, Any], status: int, words: str) -> None:
