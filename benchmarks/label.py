@@ -414,7 +414,7 @@ def main() -> None:
         f"{strategy}, {options.documents:,} documents per query, "
         f"{options.workers} server process{'es' if options.workers > 1 else ''}"
     )
-    show(title, HEAD, rows, versions("fastapi", "sqlalchemy", "uvicorn"))
+    show(title, HEAD, rows, versions("starlette", "msgspec", "sqlalchemy", "uvicorn"))
     if arrived:
         show(f"{options.arrivals} first pages in {ARRIVAL:.0f} s", ARRIVALS_HEAD, arrived, "")
     for problem in problems[:20]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tempfile import TemporaryDirectory
-
 from firstpage.core import Table
 
 HEADER = """\
@@ -26,13 +24,7 @@ A running server describes its API at `/api/v1/openapi.json`, and shows the tabl
 
 
 def api_page() -> str:
-    from firstpage.labeling.app import create_app
-    from firstpage.labeling.app.api import HEAD, rows
-    from firstpage.labeling.app.store import Store
+    from firstpage.labeling.app.api import HEAD, description, rows
 
-    with TemporaryDirectory() as folder:
-        store = Store(folder)
-        routes = list(rows(create_app(store).openapi()))
-        store.close()
-    table = [(f"`{route}`", *rest) for route, *rest in routes]
+    table = [(f"`{route}`", *rest) for route, *rest in rows(description())]
     return HEADER + Table(HEAD, table, left_aligned=len(HEAD)).markdown() + "\n"

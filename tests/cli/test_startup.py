@@ -22,7 +22,7 @@ from firstpage.data.formats import to_qrels, to_run, write_qrels, write_scores
 from tests.narrow import dense
 from tests.patience import PATIENCE
 
-WEB = ("fastapi", "starlette", "uvicorn", "jinja2", "sqlalchemy", "alembic")
+WEB = ("starlette", "msgspec", "uvicorn", "jinja2", "sqlalchemy", "alembic")
 TABLES = ("pandas", "polars", "pyarrow")
 SEVERAL = ("numba", "rich", *WEB, *TABLES)  # used by no command below
 HEAVY = ("scipy", "sklearn", *SEVERAL)

@@ -50,7 +50,7 @@ def client(shop: Shop, folder: Path) -> Iterator[TestClient]:
 
 def form_of(page: str, action: str) -> dict[str, str]:
     """Return the hidden fields of a form of the page."""
-    form = re.search(f'<form action="{action}".*?</form>', page)
+    form = re.search(f'<form action="{action}".*?</form>', page, re.DOTALL)
     assert form is not None, page
     fields = re.findall('type="hidden" name="([^"]+)" value="([^"]*)"', form[0])
     return {name: unescape(value) for name, value in fields}

@@ -174,7 +174,9 @@ def test_sighup_reloads_and_sigint_stops(server: Server, model: Path) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.parametrize("package", ["uvicorn", "starlette", "msgspec", "prometheus_client"])
+@pytest.mark.parametrize(
+    "package", ["uvicorn", "starlette", "jinja2", "msgspec", "prometheus_client"]
+)
 def test_missing_package_is_named(
     package: str, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

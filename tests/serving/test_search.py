@@ -105,6 +105,7 @@ def test_no_character_has_a_meaning(client: TestClient, text: str) -> None:
         ({"json": {"q": "a"}, "url": "/search?q=a"}, 422, "unknown field 'q'"),
         ({"content": b"q=a", "type": "application/x-www-form-urlencoded"}, 415, "not supported"),
         ({"url": "/search?q=a", "headers": {"host": "evil.example"}}, 421, "--allow-host"),
+        ({"json": {"q": "a"}, "headers": {"origin": "http://evil.example"}}, 403, "this site"),
     ],
 )  # fmt: skip
 def test_refusals(client: TestClient, request_of: dict[str, Any], status: int, words: str) -> None:
@@ -358,6 +359,27 @@ def test_without_a_model_there_is_no_search(shop: Shop, tmp_path: Path) -> None:
 def test_long_queries_are_answered(client: TestClient, text: str) -> None:
     assert client.get("/search", params={"q": text, "explain": 5}).status_code == 200
     assert client.get("/", params={"q": text}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/", "GET, HEAD"),
+        ("POST", "/about", "GET, HEAD"),
+        ("PUT", "/search", "GET, HEAD, POST"),
+    ],
+)
+def test_other_methods_are_refused(
+    client: TestClient, method: str, path: str, allowed: str
+) -> None:
+    response = client.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
+def test_a_wrong_address_is_reported_in_a_sentence(client: TestClient) -> None:
+    response = client.get("/?q=red&depth=0")
+    assert response.status_code == 422
+    assert "<p>The depth must be a number from 1 to 50.</p>" in response.text
 
 
 def test_head_requests(client: TestClient) -> None:

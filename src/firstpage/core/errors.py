@@ -13,10 +13,12 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 EXTRAS = {  # the modules of extras that a command checks before it begins
-    "web": ("fastapi", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2"),
+    "web": (
+        "starlette", "msgspec", "sqlalchemy", "alembic", "uvicorn", "argon2", "multipart", "jinja2",
+    ),
     "search": ("tantivy",),
-    "serve": ("uvicorn", "starlette", "msgspec", "prometheus_client"),
-}
+    "serve": ("uvicorn", "starlette", "msgspec", "prometheus_client", "jinja2"),
+}  # fmt: skip
 
 
 class Advice(NamedTuple):

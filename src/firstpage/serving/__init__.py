@@ -3,7 +3,7 @@
 ::
 
     POST /rank ──app──▶ limits (body, slot) ──▶ ranking: decode, score, explain, encode ──▶ answer
-    GET /search ─app──▶ searching: first stage, features, scores ──▶ search_page, two first pages
+    GET /search ─app──▶ searching: first stage, features, scores ──▶ pages, two first pages
                                     ▲ watched_model: replaced when its file changes, after a test
 
 A request that exceeds a limit is refused with a status and one line.  A model is tried on documents
@@ -15,8 +15,8 @@ a route                                     app.py, openapi.py
 formats of requests and answers             json_messages.py, binary_formats.py, rank_request.py
 limits                                      limits.py
 reading and replacing models                served_model.py, watched_model.py, forests.py
-search: results, snippets, pages            searching.py, snippets.py, search_page.py
-the page about the server                   home_page.py, page_frame.py, markup.py
+search: results, snippets                   searching.py, snippets.py
+pages                                       page_contents.py, about_page.py, pages.py, templates/
 feedback of people who search               feedback.py, feedback_requests.py
 metrics, process                            metrics.py, process.py
 """

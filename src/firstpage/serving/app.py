@@ -10,33 +10,34 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import UNSET, Struct
-from msgspec.json import encode
+from msgspec import UNSET
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, request_response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.core.http import (
     HEADERS,
-    WRONG_HOST,
-    CachedStaticFiles,
+    JSON,
+    Routes,
     allowed_hosts,
+    error_response,
     guest_cookie,
-    is_allowed_host,
+    json_response,
+    site_refusal,
 )
-from firstpage.serving import metrics
+from firstpage.serving import metrics, openapi
+from firstpage.serving.about_page import about_page
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
     COOKIE,
     MAX_FORM,
-    check_head,
+    check_media_type,
     form_query,
     network_of,
     read_form,
@@ -44,15 +45,18 @@ from firstpage.serving.feedback_requests import (
     store_query,
     visitor_of,
 )
-from firstpage.serving.home_page import home_page
-from firstpage.serving.json_messages import ErrorMessage, Health
+from firstpage.serving.json_messages import Health
 from firstpage.serving.limits import Admission, Limits, Refusal
-from firstpage.serving.openapi import openapi
 from firstpage.serving.page_contents import Visitor, read_page_query
-from firstpage.serving.page_frame import error_document
+from firstpage.serving.pages import (
+    compared_page,
+    compile_templates,
+    error_page,
+    search_page,
+    static_files,
+)
 from firstpage.serving.rank_request import RawRequest, unique_params
-from firstpage.serving.ranking import JSON, TooSlow, media_type_of, rank
-from firstpage.serving.search_page import SearchPage
+from firstpage.serving.ranking import TooSlow, media_type_of, rank
 from firstpage.serving.searching import check_message, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
@@ -66,7 +70,6 @@ PAGES = {
     "/preference": "Not stored",
     "/judge": "Not stored",
 }  # titles of errors
-STATIC = Path(__file__).parent / "static"
 Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
 
@@ -106,19 +109,8 @@ class Serving(Starlette):
         self.admission = Admission(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
         self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
-        self.static = CachedStaticFiles(STATIC)
-        routes: list[BaseRoute] = [
-            Route("/rank", RankEndpoint(self, batch=False), methods=["POST"]),
-            Route("/batch", RankEndpoint(self, batch=True), methods=["POST"]),
-            Route("/reload", self._reload, methods=["POST"]),
-            *self._text_routes(),
-            Mount(self.static.url, self.static),
-            Route("/about" if watched.source else "/", self._home),
-            Route("/health", self._health),
-            Route("/model", self._model),
-            Route("/metrics", self._metrics),
-            Route("/openapi.json", self._openapi),
-        ]
+        self.declared = self._declared()
+        routes = [*self.declared, *self._forms(), Mount(static_files().url, static_files())]
         observer = Middleware(
             RequestObserver,
             self.metrics,
@@ -132,19 +124,41 @@ class Serving(Starlette):
         )
         self.router.redirect_slashes = False
 
-    def _text_routes(self) -> list[BaseRoute]:
-        """Return the routes of an index; none without one."""
-        if self.watched.source is None:
+    def _declared(self) -> Routes:
+        """Return the routes with their descriptions."""
+        routes, source = Routes(), self.watched.source
+        for batch in (False, True):
+            routes.app(openapi.ranking(self.limits, batch), RankEndpoint(self, batch))
+        if source is not None:
+            for search in openapi.searches(self.limits, source.candidates):
+                routes.app(search, SearchEndpoint(self))
+            routes.app(openapi.SEARCH_PAGE, PageEndpoint(self))
+        for operation, answer in (
+            (openapi.RELOAD, self._reload),
+            (openapi.about("/" if source is None else "/about"), self.about),
+            (openapi.HEALTH, self._health),
+            (openapi.MODEL, self._model),
+            (openapi.METRICS, self._metrics),
+            (openapi.OPENAPI, self._openapi),
+        ):
+            routes.app(operation, request_response(answer))
+        return routes
+
+    def _forms(self) -> list[BaseRoute]:
+        """Return the routes of the forms of the search page; none without feedback."""
+        if self.watched.source is None or self.feedback is None:
             return []
-        feedback = [
+        return [
             Route("/preference", FeedbackEndpoint(self, judge=False), methods=["POST"]),
             Route("/judge", FeedbackEndpoint(self, judge=True), methods=["POST"]),
         ]
-        return [
-            Route("/", PageEndpoint(self)),
-            *([] if self.feedback is None else feedback),
-            Route("/search", SearchEndpoint(self), methods=["GET", "POST"]),
-        ]
+
+    def check_site(self, request: Request) -> None:
+        """Refuse a request to another host or from another site, since answers show documents."""
+        if self.watched.source is not None:
+            refusal = site_refusal(request.method, request.headers, self.hosts)
+            if refusal is not None:
+                raise Refusal(refusal[1], refusal[0])
 
     def model(self) -> ServedModel:
         """Return the model in service; refuse the request if there is none."""
@@ -167,16 +181,12 @@ class Serving(Starlette):
             detail = "send the server's token: 'Authorization: Bearer TOKEN'."
             raise Refusal(detail, 401, www_authenticate="Bearer")
         report = await asyncio.to_thread(self.watched.reload)
-        return _json(report, 200 if report.accepted else 422)
+        return json_response(report, 200 if report.accepted else 422)
 
-    async def _home(self, request: Request) -> Response:
-        if self.watched.source is not None and not is_allowed_host(request.headers, self.hosts):
-            raise Refusal(WRONG_HOST, 421)  # the page shows words of documents
-        return self.about(request)
-
-    def about(self, request: Request) -> Response:
+    async def about(self, request: Request) -> Response:
         """Return the page about this server."""
-        return home_page(self.watched, self.metrics, self.static.url, request)
+        self.check_site(request)
+        return await asyncio.to_thread(about_page, self.watched, self.metrics, request)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model
@@ -190,41 +200,45 @@ class Serving(Starlette):
             reloads=watched.reloads,
             refused=watched.refused,
         )
-        return _json(health, 503 if model is None else 200)
+        return json_response(health, 503 if model is None else 200)
 
     async def _model(self, request: Request) -> Response:
-        return _json(self.model().description())
+        return json_response(self.model().description())
 
     async def _metrics(self, request: Request) -> Response:
         return Response(self.metrics.text(), media_type=metrics.MEDIA_TYPE)
 
     async def _openapi(self, request: Request) -> Response:
-        source = self.watched.source
-        candidates = None if source is None else source.candidates
-        return _json(openapi(self.watched.model, self.limits, candidates))
+        depth = None if self.watched.source is None else self.watched.source.candidates
+        operations = self.declared.operations()
+        return json_response(openapi.openapi(operations, self.watched.model, self.limits, depth))
 
     async def _error_response(self, request: Request, error: Exception) -> Response:
         """Return a one-line answer to a refused request, ours or the router's."""
         assert isinstance(error, HTTPException)
         detail, headers = error.detail, dict(error.headers or {})
         if not isinstance(error, Refusal):
-            paths = ", ".join(route.path for route in self.routes if isinstance(route, Route))
+            path, routes = request.scope["path"], [r for r in self.routes if isinstance(r, Route)]
+            paths = ", ".join(dict.fromkeys(route.path for route in routes))
             detail = f"there is no such route; the routes are {paths}."
             if error.status_code == 405:
-                headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))
-                detail = f"{request.scope['path']} accepts {headers['Allow']} only."
+                methods = {m for route in routes if route.path == path for m in route.methods or ()}
+                headers["Allow"] = ", ".join(sorted(methods))
+                detail = f"{path} accepts {headers['Allow']} only."
         if "expect" in request.headers:
             headers["connection"] = "close"  # whether the client will send the body is unknown
         title = PAGES.get(request.scope["path"])
         if title is not None and "text/html" in request.headers.get("accept", ""):
-            page = error_document(title, detail, self.static.url)
+            page = await asyncio.to_thread(error_page, self.watched, title, detail)
             return HTMLResponse(page, error.status_code, {**HEADERS, **headers})
-        return _json(ErrorMessage(detail), error.status_code, headers)
+        return error_response(error.status_code, detail, headers)
 
     @asynccontextmanager
     async def _lifespan(self) -> AsyncIterator[None]:
         """Watch the model file until the server stops."""
         watching = asyncio.create_task(self.watch())
+        if self.watched.source is not None:
+            self.scoring_pool.submit(compile_templates)  # pages are opened soon
         yield
         watching.cancel()
         if self.feedback is not None:
@@ -288,8 +302,7 @@ class TextEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, serving = Request(scope), self.serving
-        if not is_allowed_host(request.headers, serving.hosts):
-            raise Refusal(WRONG_HOST, 421)
+        serving.check_site(request)
         serving.admission.check()
         body = await self._body(request, receive)
         with serving.admission.slot():
@@ -341,7 +354,7 @@ class PageEndpoint(TextEndpoint):
     async def respond(self, request: Request, body: bytes | None) -> Response:
         serving, model = self.serving, self.serving.watched.model
         if model is None:
-            return serving.about(request)
+            return await serving.about(request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
         headers, visitor = dict(HEADERS), None
         if serving.feedback is not None:
@@ -350,13 +363,14 @@ class PageEndpoint(TextEndpoint):
                 visitor = Visitor(secrets.token_urlsafe(32))
                 secure = request.scope["scheme"] == "https"
                 headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
-        page = SearchPage(model, serving.watched, serving.static.url, query, problem, visitor)
         if query.text and problem is None:
-            text, candidates = await self.in_pool(page.compared)
+            page, candidates = await self.in_pool(
+                compared_page, model, serving.watched, query, visitor
+            )
             self.count(candidates)
         else:
-            text = page.html(None)
-        return HTMLResponse(text, 200 if problem is None else 422, headers)
+            page = search_page(model, serving.watched, query, visitor, problem=problem)
+        return HTMLResponse(page, 200 if problem is None else 422, headers)
 
 
 class FeedbackEndpoint(TextEndpoint):
@@ -367,7 +381,7 @@ class FeedbackEndpoint(TextEndpoint):
         self.judge = judge
 
     async def _body(self, request: Request, receive: Receive) -> bytes | None:
-        check_head(request)
+        check_media_type(request)
         admission = self.serving.admission
         return await admission.read_body(request.headers, receive, MAX_FORM)
 
@@ -425,13 +439,7 @@ class RequestObserver:
             except Exception:
                 log.exception("request to %s failed", route)
                 if status == 499:
-                    message = ErrorMessage("internal error; the server's log has the details.")
-                    await _json(message, 500)(scope, receive, observed_send)
+                    detail = "internal error; the server's log has the details."
+                    await error_response(500, detail)(scope, receive, observed_send)
         self.metrics.requests.labels(route, status).inc()
         self.metrics.seconds.labels(route).observe(time.perf_counter() - start)
-
-
-def _json(
-    message: Struct | dict[str, object], status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    return Response(encode(message), status, headers, JSON)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from firstpage.core.http import FORGED, equal_tokens, is_own_origin, network_name
+from firstpage.core.http import FORGED, equal_tokens, network_name
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.page_contents import (
@@ -39,10 +39,8 @@ def visitor_of(request: Request) -> Visitor | None:
     return Visitor(session) if SESSION.fullmatch(session) else None
 
 
-def check_head(request: Request) -> None:
-    """Refuse a request that does not come from a page of this site, by its headers."""
-    if not is_own_origin(request.headers):
-        raise Refusal(FORGED, 403)
+def check_media_type(request: Request) -> None:
+    """Refuse a body that is not a form."""
     media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type != FORM:
         raise Refusal(f"send the form as {FORM}.", 415)

@@ -207,12 +207,6 @@ class ReloadReport(Struct, kw_only=True):
     reloads: int
 
 
-class ErrorMessage(Struct):
-    """The answer to a refused request."""
-
-    detail: Annotated[str, Meta(description="What is wrong, in one line.")]
-
-
 _QUERY, _BATCH = Decoder(QueryMessage), Decoder(list[BatchQuery] | BatchMessage)
 _FIELDS = Decoder(dict[str, Raw])
 _NUMBER_TYPES = {int, float, bool}

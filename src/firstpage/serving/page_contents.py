@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -14,7 +15,6 @@ from starlette.datastructures import QueryParams
 from firstpage.core.http import guest_csrf
 from firstpage.serving.json_messages import ScoreExplanation
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.serving.page_frame import sentence
 from firstpage.serving.searching import (
     DEPTH,
     ResultDocument,
@@ -26,7 +26,7 @@ from firstpage.serving.searching import (
 )
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.snippets import CONTROLS
+from firstpage.serving.snippets import CONTROLS, displayed
 
 MAX_DEPTH = 50  # documents per side
 REASONS = 6  # features that explain a score
@@ -55,7 +55,7 @@ class PageQuery:
     """What the address of the page asks for; without a text only the search box is shown.
 
     `names` says whether to show which side is the model's, where feedback is asked; `note` names a
-    confirmation in `NOTES`.
+    confirmation of `pages.NOTES`.
     """
 
     text: str = ""
@@ -75,6 +75,10 @@ class PageQuery:
             params["note"] = self.note
         return f"/?{urlencode(params)}"
 
+    def with_names(self, names: bool) -> PageQuery:
+        """Return the query whose page shows which side is the model's, or hides it."""
+        return replace(self, names=names, note="")
+
 
 def read_page_query(
     params: QueryParams, texts: ServedIndex, limits: Limits
@@ -85,15 +89,43 @@ def read_page_query(
     depth = params.get("depth", str(min(DEPTH, most)))
     query = PageQuery(text, min(DEPTH, most), params.get("show") == "names", params.get("note", ""))
     if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
-        return query, f"The depth must be a number from 1 to {most}."
+        return query, f"the depth must be a number from 1 to {most}."
     query = replace(query, depth=int(depth))
     if text:
         try:
             limits.check_text(text)
             check_encodable(text)
         except Refusal as refusal:
-            return replace(query, text=text[: limits.text]), sentence(refusal.detail)
+            return replace(query, text=text[: limits.text]), refusal.detail
     return query, None
+
+
+class Reason(NamedTuple):
+    """The contribution of a feature to a score, for display.
+
+    `fraction` is its absolute value divided by that of the largest contribution.
+    """
+
+    feature: str
+    value: str
+    contribution: str
+    fraction: str
+    is_positive: bool
+
+
+def reasons_of(explanation: ScoreExplanation) -> list[Reason]:
+    """Return the largest contributions to a score."""
+    largest = max((abs(term.part) for term in explanation.parts), default=0.0) or 1.0
+    return [
+        Reason(
+            displayed(term.feature if isinstance(term.feature, str) else term.voter).text,
+            f"{term.value:.4g}" if isinstance(term.value, float) else "",
+            f"{term.part:+.3g}",
+            f"{abs(term.part) / largest:.3f}",
+            term.part >= 0,
+        )
+        for term in explanation.parts
+    ]
 
 
 @dataclass(frozen=True)
@@ -104,7 +136,7 @@ class ComparedDocument:
     rank: int
     other_rank: int
     score: float
-    explanation: ScoreExplanation | None = None
+    reasons: Sequence[Reason] = ()
 
 
 @dataclass(frozen=True)
@@ -121,10 +153,23 @@ class RankingComparison:
         """Whether both sides show the same documents in the same order."""
         return self.ids(MODEL) == self.ids(FIRST_STAGE)
 
+    @property
+    def moved(self) -> int:
+        """How many documents of the model's page have another rank in the first stage."""
+        return sum(each.rank != each.other_rank for each in self.model)
+
+    @property
+    def new(self) -> int:
+        """How many documents of the model's page are not on that of the first stage."""
+        return len(set(self.ids(MODEL)) - set(self.ids(FIRST_STAGE)))
+
+    def documents(self, side: str) -> tuple[ComparedDocument, ...]:
+        """Return the documents of a ranking."""
+        return self.model if side == MODEL else self.first_stage
+
     def ids(self, side: str) -> list[str]:
         """Return the ids of the documents of a ranking."""
-        documents = self.model if side == MODEL else self.first_stage
-        return [each.document.id for each in documents]
+        return [each.document.id for each in self.documents(side)]
 
     def digest(self, sides: Sequence[str]) -> str:
         """Return a digest of what is shown on the two sides."""
@@ -147,12 +192,12 @@ def compare(model: ServedModel, query: PageQuery) -> RankingComparison:
             strict=True,
         )
     )
-    explained, explanations = "", dict[int, ScoreExplanation]()
+    explained, reasons = "", dict[int, list[Reason]]()
     if len(positions):
-        explained, reasons = explain_positions(model, ranking, positions, REASONS)
-        explanations = dict(zip(positions.tolist(), reasons, strict=True))
+        explained, explanations = explain_positions(model, ranking, positions, REASONS)
+        reasons = dict(zip(positions.tolist(), map(reasons_of, explanations), strict=True))
     model_side = tuple(
-        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), explanations.get(p))
+        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), reasons.get(p, ()))
         for rank, p in enumerate(best.tolist(), 1)
     )
     first_side = tuple(
@@ -161,7 +206,7 @@ def compare(model: ServedModel, query: PageQuery) -> RankingComparison:
             p + 1,
             int(model_rank[p]),
             float(ranking.first_stage_scores[p]),
-            explanations.get(p),
+            reasons.get(p, ()),
         )
         for p in first.tolist()
     )

@@ -10,6 +10,7 @@ from msgspec.json import encode
 from starlette.datastructures import Headers
 
 from firstpage.core import Array, DataError, Floats, Ints
+from firstpage.core.http import JSON
 from firstpage.data import sort_groups
 from firstpage.learning.models import LARGE
 from firstpage.serving import binary_formats as binary
@@ -19,7 +20,6 @@ from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import RankRequest, RawRequest, unknown_field
 from firstpage.serving.served_model import ServedModel
 
-JSON = "application/json"
 READERS = {JSON: messages.read_json, NPY: binary.read_npy, ARROW: binary.read_arrow}
 ANSWERS = ("scores", "order", "json")
 MAX_INLINE_ROWS, MAX_INLINE_TERMS = 5000, 2000  # for work in the event loop

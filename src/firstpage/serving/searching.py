@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -12,18 +14,21 @@ import numpy as np
 from msgspec import UNSET, UnsetType, ValidationError
 
 from firstpage.core import DataError, Floats, Ints, plain_text
+from firstpage.core.http import JSON
 from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.rank_request import RankRequest, short, unknown_field
-from firstpage.serving.ranking import JSON, EncodedAnswer, explain_scores, finite_scores
+from firstpage.serving.ranking import EncodedAnswer, explain_scores, finite_scores
 from firstpage.serving.served_index import ServedIndex
 from firstpage.serving.served_model import ServedModel
-from firstpage.serving.snippets import Highlighter, MarkedText
+from firstpage.serving.snippets import Highlighter, MarkedText, displayed
 
 FIELDS = tuple(messages.SearchMessage.__struct_fields__)
 WORDS = {"true": True, "false": False}
+MAX_VALUE = 2000  # characters of a field of a document that are shown
+MAX_FIELDS = 40
 DEPTH = 10  # documents of an answer, or all candidates if there are fewer
 
 
@@ -217,6 +222,17 @@ class ResultDocument:
     source: Mapping[str, Any]
     title: MarkedText | None
     snippet: MarkedText | None
+
+    @cached_property
+    def fields(self) -> list[tuple[MarkedText, MarkedText]]:
+        """The names and values of the first fields, as they were indexed; long ones are cut."""
+        fields = islice(self.source.items(), MAX_FIELDS)
+        return [(displayed(name), displayed(value, MAX_VALUE)) for name, value in fields]
+
+    @property
+    def hidden_fields(self) -> int:
+        """How many fields are not shown."""
+        return max(len(self.source) - MAX_FIELDS, 0)
 
 
 def shown_documents(

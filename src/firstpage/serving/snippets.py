@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -14,7 +14,7 @@ from firstpage.search import INVISIBLE, UNSPACED, Analyzer, combining_marks, tok
 
 MAX_SCANNED = 20_000  # characters of a field that are searched for the words of the query
 MAX_TITLE = 200
-MAX_ID = 80
+MAX_NAME = 80  # of a document or a feature
 SNIPPET_WORDS = 32
 LEAD_WORDS = 6  # before the first word of the query
 MAX_STARTS = 200  # windows that are compared
@@ -44,8 +44,17 @@ class MarkedText:
         """Whether this is not the whole text."""
         return self.cut_start or self.cut_end
 
+    def parts(self) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of the text, and whether each is a word of the query."""
+        end = 0
+        for start, stop in self.marks:
+            yield self.text[end:start], False
+            yield self.text[start:stop], True
+            end = stop
+        yield self.text[end:], False
 
-def displayed(value: Any, limit: int) -> MarkedText:
+
+def displayed(value: Any, limit: int = MAX_NAME) -> MarkedText:
     """Return a value as text of at most `limit` characters, without control characters."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -13,8 +13,8 @@ from typing import Any
 from uuid import uuid4
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from fastapi import FastAPI
 from sqlalchemy import RowMapping, select
+from starlette.applications import Starlette
 
 from firstpage.labeling.app.app import attach, create_app
 from firstpage.labeling.app.security import COOKIE, ServeSettings
@@ -80,7 +80,7 @@ def portal() -> BlockingPortal:
 
 
 DEFAULT = ServeSettings(hosts=(HOST,))
-IDLE: list[FastAPI] = []  # with the default settings; a new one takes 0.1 s at its first request
+IDLE: list[Starlette] = []  # with the default settings; a new one takes 0.1 s at its first request
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Site:
     store: Store
     clock: Clock
     settings: ServeSettings = DEFAULT
-    app: FastAPI = field(init=False)
+    app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
         if self.settings == DEFAULT and IDLE:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import json
-import pkgutil
 import re
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import pytest
-from fastapi.routing import APIRoute
+from starlette.routing import Route
 
-from firstpage.labeling.app import api, pages
-from firstpage.labeling.app.admission import ANONYMOUS_BODY, FORM_HEAD
-from firstpage.labeling.app.app import API
+from firstpage.core.http import FORM_HEAD, SMALL_BODY
+from firstpage.labeling.app import pages
+from firstpage.labeling.app.api.reference import DESCRIBED
+from firstpage.labeling.app.programs import API
 from firstpage.labeling.app.security import COOKIE, GUEST
 from firstpage.labeling.app.store import logins
 from tests.labeling.app.site import HOST, PASSWORD, Site, body
@@ -37,13 +36,11 @@ VALUES = {"slug": "books", "token": "x"}
 
 def routes() -> Iterator[tuple[str, str]]:
     """Yield (method, path) of all routes that may have a body."""
-    for package, prefix in ((api, API), (pages, "")):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            router = getattr(importlib.import_module(module.name), "router", None)
-            for route in getattr(router, "routes", ()):
-                assert isinstance(route, APIRoute)
-                for method in sorted(present(route.methods) - {"GET", "HEAD"}):
-                    yield method, prefix + route.path
+    for group in (*DESCRIBED, *(module.routes for module in pages.MODULES)):
+        for route in group:
+            assert isinstance(route, Route)
+            for method in sorted(present(route.methods) - {"GET", "HEAD"}):
+                yield method, route.path
 
 
 ROUTES = sorted(set(routes()))
@@ -132,7 +129,7 @@ def test_anonymous_bodies_are_limited(site: Site, route: tuple[str, str]) -> Non
     """The limit is enough for a login and a password, and lower than that of signed-in people."""
     sender = Sender()
     assert sender.send_to(site, *route, {"content-type": "application/json"}) == 413
-    assert sender.taken <= ANONYMOUS_BODY + len(PIECE)
+    assert sender.taken <= SMALL_BODY + len(PIECE)
 
 
 def test_anonymous_forms_are_limited(site: Site) -> None:
@@ -140,7 +137,7 @@ def test_anonymous_forms_are_limited(site: Site) -> None:
     token = hashlib.sha256(b"guest:guest").hexdigest()
     sender = Sender(f"csrf={token}&login=".encode())
     assert sender.send_to(site, "POST", "/login", guest) == 413
-    assert sender.taken <= ANONYMOUS_BODY + 2 * len(PIECE)
+    assert sender.taken <= SMALL_BODY + 2 * len(PIECE)
 
 
 def test_a_client_that_disconnects_during_an_upload_is_no_error(site: Site) -> None:

@@ -2,74 +2,55 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
-from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+from msgspec import inspect
+from starlette.routing import Route
 
+from firstpage.core.http.routes import Endpoint
 from firstpage.labeling.app.api.bodies import MAX_INT
 from tests.labeling.app.site import Site, body
-from tests.narrow import present
+from tests.narrow import instance
 
 BEYOND = (0, -1, MAX_INT + 1, 2**63, 10**26)
 
 
-def routes(app: FastAPI) -> Iterator[APIRoute]:
-    """Return all routes, those of included routers too."""
-    all_routes: list[Any] = list(app.routes)
-    while all_routes:
-        route = all_routes.pop()
-        if isinstance(route, APIRoute):
-            yield route
-        inner = getattr(route, "original_router", None) or getattr(route, "router", None)
-        all_routes += getattr(inner, "routes", [])
+def endpoints(site: Site) -> Iterator[Endpoint]:
+    """Yield the endpoints of all declared routes."""
+    for route in site.app.routes:
+        if isinstance(route, Route):
+            yield instance(Endpoint, route.app)
 
 
-def fields(dependant: Dependant) -> Iterator[tuple[str, FieldInfo]]:
-    for inner in dependant.dependencies:
-        yield from fields(inner)
-    for group in ("path_params", "query_params", "header_params", "cookie_params", "body_params"):
-        for field in getattr(dependant, group):
-            yield field.name, field.field_info
-
-
-def integers(name: str, kind: Any, info: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def integers(name: str, kind: inspect.Type) -> Iterator[tuple[str, inspect.IntType]]:
     """Yield each integer of a parameter with its constraints."""
-    if kind is int:
-        yield name, info
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
-        for key, field in kind.model_fields.items():
-            yield from integers(f"{name}.{key}", field.annotation, tuple(field.metadata))
-    elif typing.get_origin(kind) is typing.Annotated:
-        inner, *constraints = typing.get_args(kind)
-        for demand in constraints:
-            info += tuple(demand.metadata) if isinstance(demand, FieldInfo) else (demand,)
-        yield from integers(name, inner, info)
-    else:
-        for inner in typing.get_args(kind):
-            yield from integers(name, inner, info)
+    if isinstance(kind, inspect.IntType):
+        yield name, kind
+    for field in getattr(kind, "fields", ()):
+        yield from integers(f"{name}.{field.name}", field.type)
+    for attribute in ("type", "item_type", "key_type", "value_type"):
+        if (inner := getattr(kind, attribute, None)) is not None:
+            yield from integers(name, inner)
+    for inner in getattr(kind, "types", ()):
+        yield from integers(name, inner)
 
 
 def test_every_integer_of_every_route_is_bounded(site: Site) -> None:
     names: set[str] = set()
     unbounded = []
-    for route in routes(site.app):
-        for name, info in fields(route.dependant):
-            for path, demands in integers(name, info.annotation, tuple(info.metadata)):
-                names.add(path)
-                low = any(isinstance(d, Ge | Gt) for d in demands)
-                high = any(isinstance(d, Le | Lt) for d in demands)
-                if not (low and high):
-                    unbounded.append(f"{sorted(present(route.methods))} {route.path}: {path}")
-    expected = {"before", "task", "person", "body.seq", "max_pairs", "depth"}
-    assert expected <= names, "paths, queries, forms and nested bodies are checked"
+    for endpoint in endpoints(site):
+        kinds = {"path": endpoint.path_kind, "query": endpoint.query_kind, "body": endpoint.kind}
+        for place, kind in kinds.items():
+            if kind is None:
+                continue
+            for name, number in integers(place, inspect.type_info(kind)):
+                names.add(name)
+                low, high = (number.ge, number.gt), (number.le, number.lt)
+                if low == (None, None) or high == (None, None):
+                    unbounded.append(f"{endpoint.method} {endpoint.path}: {name}")
+    expected = {"query.before", "path.task", "path.person", "body.seq", "query.max_pairs"}
+    assert {*expected, "body.depth"} <= names, "paths, queries, forms and bodies are checked"
     assert unbounded == []
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from firstpage.core.errors import DataError
 from firstpage.labeling.app import sign_in
 from firstpage.labeling.app.app import create_app
-from firstpage.labeling.app.pages.sign_in import router as sign_in_router
+from firstpage.labeling.app.pages.sign_in import routes as sign_in_routes
 from firstpage.labeling.app.security import ServeSettings
 from firstpage.labeling.app.sign_in import SignInBusy, SignInPool
 from firstpage.labeling.app.store import attempts, invitations, people, projects
@@ -331,7 +331,7 @@ def test_all_password_hashing_runs_in_the_pool(site: Site) -> None:
     for path in ("/login", "/account/password"):
         reply = lena.post(path, data={"csrf": token, "login": "lena"})
         assert (reply.status_code, "Retry-After" in reply.headers) == (503, True), path
-    routes = [instance(APIRoute, route) for route in sign_in_router.routes]
+    routes = [instance(Route, route) for route in sign_in_routes]
     forms = {route.path for route in routes if "POST" in present(route.methods)}
     assert forms == {  # tokens are random, so that a fast digest of them is enough
         "/login",

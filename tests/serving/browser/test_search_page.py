@@ -41,7 +41,7 @@ def test_the_first_page_says_what_can_be_searched(live: LivePage) -> None:
     text = page.locator("main").inner_text()
     for part in ("shop.index: 77 documents", "title, text", "BM25(k1=1.2, b=0.75)", "18 features"):
         assert part in text
-    example = page.locator(".welcome .button").first
+    example = page.locator(".example").first
     words = example.inner_text()
     example.click()
     expect(page.locator("h1")).to_have_text(f"Results for {words}")
@@ -153,7 +153,7 @@ def test_hostile_documents_are_only_text(live: LivePage) -> None:
     page = live.open("/?q=hostile&depth=10")
     for summary in page.locator("#side0 summary").all():
         summary.click()
-    assert page.title() == "hostile - Firstpage"
+    assert page.title() == "hostile · Firstpage"
     assert page.locator("main script, main img").count() == 0
     assert SCRIPT in page.locator("#side0").inner_text()
     text = page.locator("main").text_content() or ""

@@ -1,7 +1,7 @@
 """Access to the store of a labeling project, which needs the packages of the extra `web`.
 
 The commands import only the faces of `firstpage.labeling.app` and of its packages, which load
-SQLAlchemy and FastAPI on first use: help works without these packages, and what is missing is
+SQLAlchemy and Starlette on first use: help works without these packages, and what is missing is
 reported in one line.
 """
 

@@ -146,7 +146,7 @@ def _text(project: Project) -> str:
         "state": project.state,
         "tool": " and ".join(project.tools),
         **asdict(project.setting),
-        **{key: value for key, value in project.options.model_dump().items() if key != "tools"},
+        **{key: value for key, value in project.options.to_dict().items() if key != "tools"},
         **{kind: record["path"] for kind, record in source.items()},
     }
     rows = [[key.replace("_", " "), _shown(value)] for key, value in values.items()]

@@ -1,4 +1,4 @@
-"""Sockets, connections and request bodies of all HTTP servers, with limits on number and time."""
+"""What all HTTP servers share: sockets, limits on connections and bodies, checks, pages."""
 
 from firstpage.core.lazy import lazy_namespace
 

@@ -62,6 +62,20 @@ def is_own_origin(headers: Mapping[str, str]) -> bool:
         return False
 
 
+def site_refusal(
+    method: str, headers: Mapping[str, str], hosts: set[str]
+) -> tuple[int, str] | None:
+    """Return status and text for a request to another host or from another site; None if neither.
+
+    Requests that change nothing may come from other sites, which cannot read their answers.
+    """
+    if not is_allowed_host(headers, hosts):
+        return 421, WRONG_HOST
+    if method not in SAFE_METHODS and not is_own_origin(headers):
+        return 403, FORGED
+    return None
+
+
 def guest_cookie(name: str, guest: str, secure: bool) -> str:
     """Return the Set-Cookie header of a guest, whose CSRF token belongs to it."""
     return f"{name}={guest}; Path=/; HttpOnly; SameSite=lax{'; Secure' if secure else ''}"

@@ -1,5 +1,4 @@
 from firstpage.labeling.app.app import LOCAL as LOCAL
-from firstpage.labeling.app.app import create_app as create_app
 from firstpage.labeling.app.machine_examples import agreed_examples as agreed_examples
 from firstpage.labeling.app.machines import JudgingReport as JudgingReport
 from firstpage.labeling.app.machines import judge as judge

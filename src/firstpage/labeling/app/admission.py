@@ -1,155 +1,169 @@
-"""Authorization before the body of a request is read.
+"""Who may send a request, decided by its head before its body is read; and the API's routes.
 
-FastAPI reads and parses a body before it calls the dependencies that authorize the request, and an
-upload is written to disk while it is parsed.  `AdmissionRoute` runs those dependencies first, on
-the headers alone.
+Objects that a person may not know of are reported as not found (404).  Every change needs the CSRF
+token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf` of a page.
+Only programs with an API token need none (`firstpage.labeling.app.programs`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from fastapi import HTTPException, Request, Response
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
-from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.types import Message, Receive
+from sqlalchemy.exc import IntegrityError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
-from firstpage.core.http import FORGED
-from firstpage.data.io import RepeatedKey, unique_keys
+from firstpage.core import FirstpageError, plain_text
+from firstpage.core.http import (
+    SAFE_METHODS,
+    SMALL_BODY,
+    Declaration,
+    Routes,
+    as_json,
+    error_response,
+    json_response,
+)
+from firstpage.labeling.app.api.bodies import Slug
+from firstpage.labeling.app.programs import API, check_scope
 from firstpage.labeling.app.security import (
-    csrf_form,
-    csrf_header,
+    check_csrf,
     current_login,
-    expected_csrf,
-    lead_of,
-    member_of,
-    require_login,
+    form_csrf,
+    headers_of,
+    status_of,
     store_of,
 )
+from firstpage.labeling.app.store import projects
+from firstpage.labeling.app.store.connect import storable
 from firstpage.labeling.app.store.failures import disk_failure
+from firstpage.labeling.app.store.judging import RepeatedRequest
 from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.projects import SLUG
+from firstpage.labeling.app.store.projects import SLUG, Member
+from firstpage.labeling.app.store.sessions import Conflict
+from firstpage.labeling.app.store.tokens import Scope
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-ANONYMOUS_BODY = 1 << 16  # maximum bytes of a body without a login
-FORM_HEAD = 1 << 16  # first bytes of a form, which must contain its CSRF token
-
-
-def parse_json(content: bytes) -> Any:
-    """Return a body of JSON; refuse a repeated key, of which only the last value would count."""
-    try:
-        return json.loads(content, object_pairs_hook=unique_keys)
-    except RepeatedKey as error:
-        raise HTTPException(422, str(error)) from error
+TIMES = ("shown_at", "answered_at", "start")
+CHANGED = "Another request changed this at the same time; reload and try again."
+REFUSALS = {
+    401: "Nobody is signed in, or the API token is invalid.",
+    403: "This person or API token may not do this, or the CSRF token is wrong.",
+    404: "There is no such object, or this person may not know that there is.",
+}
 
 
-class UniqueKeysRequest(Request):
-    """A request whose JSON body has no repeated keys."""
-
-    async def json(self) -> Any:
-        return parse_json(await self.body())
-
-
-class AdmissionRoute(APIRoute):
-    """A route that does not read the body of a request it refuses, and limits anonymous ones."""
-
-    def get_route_handler(self) -> Handler:
-        inner = super().get_route_handler()
-        calls = set(_calls(self.dependant))
-        if self.body_field is None and csrf_form not in calls:
-            return inner
-
-        async def handle(request: Request) -> Response:
-            head = Request(request.scope)  # without the body
-            login = await run_in_threadpool(_admitted, head, calls)
-            receive = request.receive if require_login in calls else _limited(request.receive)
-            if csrf_form in calls:
-                receive = await _with_token(receive, expected_csrf(head, login))
-            admitted = UniqueKeysRequest(request.scope, receive)
-            try:
-                return await inner(admitted)
-            except (OSError, StarletteHTTPException) as error:  # FastAPI replaces errors of parsing
-                failure = disk_failure(error) or disk_failure(error.__cause__)
-                if failure is None:
-                    raise
-                store_of(request).report(failure)
-                raise failure from error
-            finally:
-                await admitted.close()  # closes the files of a form
-
-        return handle
+def _lead(request: Request, login: Login) -> Member:
+    member = _member(request, login)
+    if not member.is_lead:  # an assessor knows that the project exists
+        raise HTTPException(403, "Only a lead of this project can do this.")
+    return member
 
 
-async def _with_token(receive: Receive, token: str) -> Receive:
-    """Check the CSRF token of a form in the first bytes of its body."""
-    messages = [message async for message in _first(receive, FORM_HEAD)]
-    start = b"".join(message.get("body", b"") for message in messages)[:FORM_HEAD]
-    if not token or token.encode() not in start:
-        raise HTTPException(403, FORGED)
-    return _replayed(messages, receive)
+def _member(request: Request, login: Login) -> Member:
+    slug, member = request.path_params["slug"], None
+    if SLUG.fullmatch(slug):
+        with store_of(request).read() as tx:
+            member = projects.member(tx, slug, login.person)
+    if member is None:
+        raise HTTPException(404, "There is no such project.")
+    return member
 
 
-def _limited(receive: Receive) -> Receive:
-    """Return a `receive` that raises for a body of more than `ANONYMOUS_BODY` bytes."""
-    size = 0
-
-    async def counted() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > ANONYMOUS_BODY:
-            raise HTTPException(
-                413, f"The request is too large; at most {ANONYMOUS_BODY:,} bytes are accepted."
-            )
-        return message
-
-    return counted
-
-
-def _admitted(request: Request, calls: set[Any]) -> Login | None:
-    """Return the login of a request that these dependencies admit, by its headers alone."""
-    login = current_login(request)
-    if require_login in calls:
-        login = require_login(login)
-        if member_of in calls:
-            slug = request.path_params["slug"]
-            if not SLUG.fullmatch(slug):
-                raise HTTPException(404, "There is no such project.")
-            member = member_of(request, slug, login.person)
-            if lead_of in calls:
-                lead_of(member)
-        if csrf_header in calls:
-            csrf_header(login, request.headers.get("x-csrf-token"))
+def _admin(request: Request, login: Login) -> Login:
+    if not login.person.admin:
+        raise HTTPException(403, "Only an admin can do this.")
     return login
 
 
-def _calls(dependant: Dependant) -> Iterator[Any]:
-    """Yield the functions that a route depends on, recursively."""
-    for dependency in dependant.dependencies:
-        yield dependency.call
-        yield from _calls(dependency)
+ROLES: dict[str, Callable[[Request, Login], Login | Member]] = {
+    "login": lambda request, login: login,
+    "member": _member,
+    "lead": _lead,
+    "admin": _admin,
+}
 
 
-async def _first(receive: Receive, size: int) -> Any:
-    """Yield messages until `size` bytes are received, or all."""
-    while size > 0:
-        message = await receive()
-        yield message
-        size -= len(message.get("body", b""))
-        if not message.get("more_body", False):
-            return
+@dataclass(frozen=True)
+class Access:
+    """Admits requests by their role.
+
+    Attributes
+    ----------
+    role : str
+        Handlers get the `Login` of a `login` or `admin`, the `Member` of a `member` or `lead`;
+        with `public` the login, or None.
+    scope : str or None
+        The scope that an API token needs for a change; None: no token may use the route, since a
+        leaked one must not become an account.
+    header : bool
+        Whether a change needs the CSRF token in a header; otherwise it is in a form.
+    """
+
+    role: Literal["public", "login", "member", "lead", "admin"]
+    scope: Scope | None = "lead"
+    header: bool = True
+
+    @property
+    def refusals(self) -> Mapping[int, str]:
+        return {403: REFUSALS[403]} if self.role == "public" else REFUSALS
+
+    def __call__(self, request: Request) -> Login | Member | None:
+        login = request.state.login = current_login(request)
+        if login is not None and login.scope is not None:
+            safe = request.method in SAFE_METHODS and self.scope is not None
+            check_scope(login.scope, "read" if safe else self.scope)
+        if self.role == "public":
+            return login
+        if login is None:
+            raise HTTPException(401, "Please sign in first.")
+        admitted = ROLES[self.role](request, login)
+        if self.header and request.method not in SAFE_METHODS:
+            check_csrf(request, login)
+        return admitted
 
 
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
-    """Return a `receive` that repeats these messages before it receives more."""
-    replayed = iter(messages)
+LOGIN, MEMBER, LEAD, ADMIN = Access("login"), Access("member"), Access("lead"), Access("admin")
+JUDGE, JUDGING_MEMBER = Access("login", scope="judge"), Access("member", scope="judge")
+ACCOUNT = Access("login", scope=None)
+PUBLIC: dict[str, Any] = {"admit": Access("public", scope=None), "max_bytes": SMALL_BODY}
 
-    async def replay() -> Message:
-        message = next(replayed, None)
-        return await receive() if message is None else message
 
-    return replay
+def as_user_error(request: Request, error: Exception) -> Exception:
+    """Return an error as it is; as a failure of the store if the disk for uploads is full."""
+    failure = disk_failure(error)
+    if failure is None:
+        return error
+    store_of(request).report(failure)
+    return failure
+
+
+def api_error(request: Request, error: Exception) -> Response:
+    """Return a user error in one line of JSON; a repeated answer is not an error."""
+    error = as_user_error(request, error)
+    if isinstance(error, RepeatedRequest):
+        return json_response(error.state)
+    if isinstance(error, Conflict):
+        return error_response(409, plain_text(error), state=error.state)
+    if isinstance(error, FirstpageError):
+        return error_response(status_of(error), plain_text(error), headers_of(error))
+    if isinstance(error, IntegrityError):
+        return error_response(409, CHANGED)
+    return as_json(request, error)
+
+
+def check_text(text: str, place: str) -> None:
+    """Refuse a text that a database cannot store; a time is corrected instead (`api.judging`)."""
+    if not place.endswith(TIMES):
+        storable(text)
+
+
+DEFAULTS = Declaration(
+    check_text=check_text, on_error=api_error, form_token=form_csrf, path_types={"slug": Slug}
+)
+
+
+def api_routes(tag: str, prefix: str = "", **changes: Any) -> Routes:
+    """Return routes of the API, to be declared."""
+    return Routes(DEFAULTS, prefix=API + prefix, tag=tag, **changes)

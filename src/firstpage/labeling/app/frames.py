@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse
 from sqlalchemy import RowMapping
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
+from firstpage.core.http import Routes
+from firstpage.labeling.app.admission import DEFAULTS, LOGIN
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.document_html import EMPTY_PAGE, EMPTY_URL, HEADERS, page_of
-from firstpage.labeling.app.security import CurrentPerson, store_of
+from firstpage.labeling.app.security import store_of
 from firstpage.labeling.app.store import projects, tasks, texts
 from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.people import Person
 
 CACHED = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
-router = APIRouter(include_in_schema=False)
+routes = Routes(DEFAULTS, admit=LOGIN, hidden=True)
 
 
-@router.get(EMPTY_URL)
-async def empty_frame() -> HTMLResponse:
+@routes.get(EMPTY_URL, admit=None)
+async def empty_frame(request: Request) -> HTMLResponse:
     """Return the page into which the judging page puts documents."""
     return HTMLResponse(EMPTY_PAGE, headers=CACHED)
 
 
-@router.get("/documents/{document}")
-def frame(request: Request, document: Id, person: CurrentPerson) -> HTMLResponse:
+@routes.get("/documents/{document}")
+def frame(request: Request, login: Login, document: Id) -> HTMLResponse:
     """Return a document as a page of its own."""
     with store_of(request).read() as tx:
-        row = _allowed(tx, document, person)
+        row = _allowed(tx, document, login.person)
     return HTMLResponse(page_of(row), headers=HEADERS)
 
 
-@router.get("/documents/{document}/image")
-def picture(request: Request, document: Id, person: CurrentPerson) -> Response:
+@routes.get("/documents/{document}/image")
+def picture(request: Request, login: Login, document: Id) -> Response:
     """Return the image of a document; its media type is never one that a browser runs."""
     with store_of(request).read() as tx:
-        row = _allowed(tx, document, person)
+        row = _allowed(tx, document, login.person)
         image = texts.image(tx, row["image"]) if row["image"] else None
     if image is None:
         raise HTTPException(404, "This document has no image.")

@@ -10,21 +10,18 @@ from contextlib import suppress
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.core.http import (
-    FORGED,
     HEADERS,
-    SAFE_METHODS,
-    WRONG_HOST,
     BodyReader,
     BodyTooLarge,
     BodyTooSlow,
     allowed_hosts,
+    error_response,
     guest_cookie,
-    is_allowed_host,
-    is_own_origin,
+    site_refusal,
 )
 from firstpage.labeling.app.programs import ForgedHeader, ProxyHeader, parse_networks, record_forged
 from firstpage.labeling.app.security import GUEST, ServeSettings
@@ -75,10 +72,9 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the response to a request that is refused; None if it is accepted."""
-        if not is_allowed_host(headers, self.hosts):
-            return JSONResponse({"detail": WRONG_HOST}, 421)
-        if scope["method"] not in SAFE_METHODS and not is_own_origin(headers):
-            return JSONResponse({"detail": FORGED}, 403)
+        refused = site_refusal(scope["method"], headers, self.hosts)
+        if refused is not None:
+            return error_response(*refused)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > self._limit(scope):
             return _too_large(self._limit(scope), headers)
@@ -122,7 +118,7 @@ def _response(status: int, detail: str, advice: str, headers: Headers) -> Respon
     """Return an error as text for a browser, or as JSON for a program."""
     if "text/html" in headers.get("accept", ""):
         return PlainTextResponse(f"{detail} {advice}", status)
-    return JSONResponse({"detail": detail}, status)
+    return error_response(status, detail)
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:

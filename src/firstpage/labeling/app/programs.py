@@ -13,37 +13,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from fastapi import HTTPException, Request
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from firstpage.core import DataError
-from firstpage.core.http import SAFE_METHODS, network_name
+from firstpage.core.http import network_name
 from firstpage.labeling.app.store import attempts, audit, logins, people, tokens
 from firstpage.labeling.app.store.attempts import RequestSource
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.failures import StoreUnavailable
 from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.tokens import PREFIX, SCOPES
+from firstpage.labeling.app.store.tokens import PREFIX, SCOPES, Scope
 
 API = "/api/v1"
 LOG = logging.getLogger("firstpage.labeling.app")
 MAX_TOKEN = 200  # characters
-# Routes for people at a browser: a leaked token must not become an account.
-WITHOUT_TOKENS = frozenset((
-    "/login", "/logout", "/password", "/reset", "/invitations/accept", "/tokens",
-    "/tokens/{token}", "/people/{person}/reset", "/people/{person}/data",
-))  # fmt: skip
-JUDGING = frozenset(
-    (
-        "/projects/{slug}/training",
-        "/projects/{slug}/tour",
-        "/tasks/{task}/answers",
-        "/tasks/{task}/undo",
-        "/tasks/{task}/revise",
-        "/tasks/{task}/spans",
-        "/tasks/{task}/skip",
-    )
-)
 
 
 def token_of(request: Request) -> str | None:
@@ -55,18 +40,8 @@ def token_of(request: Request) -> str | None:
     return token if scheme.lower() == "bearer" and token.startswith(PREFIX) else None
 
 
-def needed_scope(method: str, route: str) -> str | None:
-    """Return the scope that a route needs; None if no token may use it.  New routes need `lead`."""
-    route = route.removeprefix(API)  # some versions of FastAPI include the prefix
-    if route in WITHOUT_TOKENS:
-        return None
-    if method in SAFE_METHODS:
-        return "read"
-    return "judge" if route in JUDGING else "lead"
-
-
-def login_by_token(store: Store, request: Request, token: str, address: str) -> Login:
-    """Return the login of a token; raise 401 if it is invalid, 403 if its scope is not enough.
+def login_by_token(store: Store, token: str, address: str) -> Login:
+    """Return the login of a token; raise 401 if it is invalid.
 
     Unknown tokens are limited per network.  Valid ones are not: nobody can guess one.
     """
@@ -80,20 +55,19 @@ def login_by_token(store: Store, request: Request, token: str, address: str) -> 
         raise HTTPException(
             401, "This API token is unknown, expired or revoked.", {"WWW-Authenticate": "Bearer"}
         )
-    _check_scope(login, request)
     if login.stale:
         with suppress(StoreUnavailable), store.write() as tx:  # reading needs no writing
             tokens.touch(tx, login.id)
     return login
 
 
-def _check_scope(login: Login, request: Request) -> None:
-    scope = needed_scope(request.method, getattr(request.scope.get("route"), "path", ""))
-    if scope is None:
+def check_scope(scope: str, needed: Scope | None) -> None:
+    """Raise unless a token with this scope may do what needs one; None: no token may."""
+    if needed is None:
         raise HTTPException(403, "API tokens cannot do this; sign in with a browser.")
-    if SCOPES.index(scope) > SCOPES.index(login.scope):
+    if SCOPES.index(needed) > SCOPES.index(scope):
         raise HTTPException(
-            403, f"This API token has the scope {login.scope!r}; this needs one with {scope!r}."
+            403, f"This API token has the scope {scope!r}; this needs one with {needed!r}."
         )
 
 

@@ -1,9 +1,7 @@
-"""Authentication and authorization: cookies, CSRF tokens, roles.
+"""Authentication: the login of a request, its cookies and its CSRF tokens.
 
-Objects that a person may not know of are reported as not found (404).  Every change needs the CSRF
-token of the login: in the header `X-CSRF-Token`, or in the hidden form field `csrf`.  Only programs
-with an API token need none (`firstpage.labeling.app.programs`).
-The API and the pages share the status codes and headers of user errors.
+The API and the pages share the status codes and headers of user errors.  Who may do what is decided
+in `firstpage.labeling.app.admission`.
 """
 
 from __future__ import annotations
@@ -11,24 +9,23 @@ from __future__ import annotations
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import cast
 
-from fastapi import Depends, Header, HTTPException, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core.http import FORGED, equal_tokens, guest_csrf
 from firstpage.labeling.app import programs, sign_in
 from firstpage.labeling.app.analysis.analyst import Analyst
 from firstpage.labeling.app.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
-from firstpage.labeling.app.store import attempts, logins, projects
+from firstpage.labeling.app.store import attempts, logins
 from firstpage.labeling.app.store.attempts import RequestSource, TooMany
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.failures import StoreUnavailable
 from firstpage.labeling.app.store.judging import JudgingService
 from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.people import Person
-from firstpage.labeling.app.store.projects import Member
 from firstpage.labeling.app.store.sessions import NotFound
 
 STATUS: dict[type[Exception], int] = {
@@ -132,7 +129,7 @@ def current_login(request: Request) -> Login | None:
     """
     api_token = programs.token_of(request)
     if api_token is not None:
-        return programs.login_by_token(store_of(request), request, api_token, address_of(request))
+        return programs.login_by_token(store_of(request), api_token, address_of(request))
     user = getattr(request.state, "remote_user", None)
     if user is not None:
         create = settings_of(request).auth_create
@@ -153,44 +150,15 @@ def _login_by_cookie(request: Request) -> Login | None:
     return login
 
 
-OptionalLogin = Annotated[Login | None, Depends(current_login)]
-
-
-def require_login(login: OptionalLogin) -> Login:
-    """Return the login; 401 if nobody is signed in."""
-    if login is None:
-        raise HTTPException(401, "Please sign in first.")
-    return login
-
-
-LoggedIn = Annotated[Login, Depends(require_login)]
-
-
-def current_person(login: LoggedIn) -> Person:
-    """Return the signed-in person; 401 if there is none."""
-    return login.person
-
-
-CurrentPerson = Annotated[Person, Depends(current_person)]
-
-
-def csrf_header(
-    login: LoggedIn, x_csrf_token: Annotated[str | None, Header(max_length=200)] = None
-) -> Login:
-    """Return the login if the request's header has its CSRF token (for the JSON API)."""
-    if login.scope is not None:
-        return login  # an API token, which no browser sends on its own
-    if not equal_tokens(x_csrf_token or "", login.csrf):
-        raise HTTPException(403, FORGED)
-    return login
-
-
 def check_csrf(request: Request, login: Login) -> None:
-    """Check the CSRF token of a login that the route does not require."""
-    csrf_header(login, request.headers.get("x-csrf-token"))
+    """Raise unless the header of a request has the CSRF token of its login (for the JSON API)."""
+    if login.scope is not None:
+        return  # an API token, which no browser sends on its own
+    if not equal_tokens(request.headers.get("x-csrf-token", ""), login.csrf):
+        raise HTTPException(403, FORGED)
 
 
-def csrf_token(request: Request, login: OptionalLogin) -> str:
+def csrf_token(request: Request, login: Login | None) -> str:
     """Return the CSRF token of a page's forms and meta tag.
 
     Without a login it is derived from a guest cookie, which other sites can neither read nor set.
@@ -204,53 +172,13 @@ def csrf_token(request: Request, login: OptionalLogin) -> str:
     return guest_csrf(guest)
 
 
-def expected_csrf(request: Request, login: Login | None) -> str:
-    """Return the CSRF token that a form of this browser must have; empty if it has none."""
+def form_csrf(request: Request) -> str:
+    """Return the CSRF token that a form of an admitted request must have; empty if it has none."""
+    login: Login | None = request.state.login
     if login is not None:
         return login.csrf
     guest = request.cookies.get(GUEST)
     return guest_csrf(guest) if guest else ""
-
-
-async def csrf_form(request: Request, login: OptionalLogin) -> FormData:
-    """Return the submitted form if its field `csrf` is correct (for pages)."""
-    form = await request.form()
-    expected = expected_csrf(request, login)
-    submitted = form.get("csrf")
-    if not expected or not isinstance(submitted, str) or not equal_tokens(submitted, expected):
-        raise HTTPException(403, FORGED)
-    return form
-
-
-SlugPath = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
-
-
-def member_of(request: Request, slug: SlugPath, person: CurrentPerson) -> Member:
-    """Return the signed-in person's membership in the project; 404 if there is none."""
-    with store_of(request).read() as tx:
-        member = projects.member(tx, slug, person)
-    if member is None:
-        raise HTTPException(404, "There is no such project.")
-    return member
-
-
-def lead_of(member: Annotated[Member, Depends(member_of)]) -> Member:
-    """Return the membership of a lead; 403 for assessors, who know that the project exists."""
-    if not member.is_lead:
-        raise HTTPException(403, "Only a lead of this project can do this.")
-    return member
-
-
-def admin_of(person: CurrentPerson) -> Person:
-    """Return the signed-in person if they are an admin; otherwise 403."""
-    if not person.admin:
-        raise HTTPException(403, "Only an admin can do this.")
-    return person
-
-
-Admin = Annotated[Person, Depends(admin_of)]
-Anyone = Annotated[Member, Depends(member_of)]
-Lead = Annotated[Member, Depends(lead_of)]
 
 
 def set_login_cookie(request: Request, response: Response, token: str) -> None:

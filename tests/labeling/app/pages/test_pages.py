@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from firstpage.labeling.app.pages import rendering
-from firstpage.labeling.app.pages.rendering import local_path, sentence
+from firstpage.labeling.app.pages.rendering import local_path
 from firstpage.labeling.app.pages.setup import percentage, slug_of
 from firstpage.labeling.app.store import invitations, logins, projects
 from tests.labeling.app.site import PASSWORD, Client, Site
@@ -316,20 +316,3 @@ def test_pages_accept_head_requests(site: Site) -> None:
     assert site.client("lena").head("/p/books/dashboard").status_code == 200
     assert site.client("lena").head("/p/nothing/dashboard").status_code == 404
     assert site.client("lena").head("/logout").status_code == 405
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("shop.jsonl:1: has no id.", "shop.jsonl:1: has no id."),
-        ("run:2: has no score.", "run:2: has no score."),
-        ("run: has no\nscores.", "run: has no scores."),
-        ("k must be at least 1.", "k must be at least 1."),
-        ("a query has no\ndocument.", "A query has no document."),
-        ("people's votes differ.", "People's votes differ."),
-        ("two-way tables need people.", "Two-way tables need people."),
-        ("", ""),
-    ],
-)
-def test_errors_are_sentences_that_keep_names_of_files(text: str, expected: str) -> None:
-    assert sentence(text) == expected

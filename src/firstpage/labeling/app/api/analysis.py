@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import AfterValidator, Field
+from msgspec import Meta, Struct, structs
+from starlette.requests import Request
+from starlette.responses import Response
 
-from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.labeling.app.admission import LEAD, api_routes
 from firstpage.labeling.app.analysis import adjudication, answers, choosing, figures, measure, truth
 from firstpage.labeling.app.analysis.answers import AnswerFilter
 from firstpage.labeling.app.analysis.machines import machine_report
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.exports import make
 from firstpage.labeling.app.exports.export_notes import notes
-from firstpage.labeling.app.security import Lead, analyst_of, csrf_header, store_of
+from firstpage.labeling.app.security import analyst_of, store_of
 from firstpage.labeling.app.store import adjudication as verdicts
-from firstpage.labeling.app.store.connect import Tx, storable
-from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
 from firstpage.labeling.session.events import LeadVerdict
 
-router = APIRouter(tags=["analysis"], prefix="/projects/{slug}", route_class=AdmissionRoute)
+routes = api_routes("analysis", "/projects/{slug}", admit=LEAD)
 ExportName = Literal[
     "truth.letor",
     "truth.qrels",
@@ -38,52 +38,29 @@ ExportName = Literal[
     "pairs.csv",
     "quepid.csv",
 ]
-ToolName = Literal["pairs", "grades", "lists"]
-Part = Annotated[str, Query(max_length=200), AfterValidator(storable)]
-Changing = Annotated[Login, Depends(csrf_header)]
-Margin = Annotated[float, Query(ge=0, le=1)]
+Part = Annotated[str, Meta(max_length=200)]
+Margin = Annotated[float, Meta(ge=0, le=1)]
+PairCount = Annotated[int, Meta(ge=1, le=100)]
 TABS = "An id contains a blank, so tabs separate the fields; trec_eval does not read such a file."
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-class QueryBody(bodies.Body):
-    """A request about a query with one of the project's tools, by default the first."""
-
-    key: bodies.Key
-    query: bodies.Text
-    tool: ToolName | None = None
-
-
-class VerdictBody(QueryBody):
-    """A verdict; without `right` it is on one document: a grade, or 0 for bad and 1 for not."""
-
-    left: bodies.Text
-    right: bodies.Text | None = None
-    outcome: Annotated[int, Field(ge=-2, le=100)]
-    bad: bodies.Bad = Field(default_factory=list)
-    reason: Annotated[bodies.LongText, Field(min_length=1)]
-
-
-class WithdrawBody(QueryBody):
-    index: bodies.Number
-
-
-@router.get("/progress")
-def show_progress(request: Request, member: Lead) -> dict[str, Any]:
+@routes.get("/progress")
+def show_progress(request: Request, member: Member) -> dict[str, Any]:
     """Return the progress of the project, by query and by assessor."""
     with store_of(request).read() as tx:
         return figures.progress(tx, member.project)
 
 
-@router.get("/effort")
-def show_effort(request: Request, member: Lead) -> dict[str, Any]:
+@routes.get("/effort")
+def show_effort(request: Request, member: Member) -> dict[str, Any]:
     """Return the effort of judging, by tool, assessor and query."""
     effort: dict[str, Any] = analyst_of(request).compute(figures.effort, member.project)
     return effort
 
 
-@router.get("/agreement")
-def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> dict[str, Any]:
+@routes.get("/agreement")
+def show_agreement(request: Request, member: Member, symmetrize: bool = False) -> dict[str, Any]:
     """Return the agreement between assessors, and their consistency."""
     study: dict[str, Any] = analyst_of(request).compute(
         figures.agreement, member.project, symmetrize
@@ -91,9 +68,9 @@ def show_agreement(request: Request, member: Lead, symmetrize: bool = False) -> 
     return study
 
 
-@router.get("/disagreements")
+@routes.get("/disagreements")
 def show_disagreements(
-    request: Request, member: Lead, max_pairs: Annotated[int, Query(ge=1, le=100)] = 5
+    request: Request, member: Member, max_pairs: PairCount = 5
 ) -> dict[str, Any]:
     """Return the queries on which assessors disagree, the lowest agreement first."""
     disagreements: dict[str, Any] = analyst_of(request).compute(
@@ -102,49 +79,41 @@ def show_disagreements(
     return disagreements
 
 
-def answer_filter(
-    query: Part = "",
-    assessor: Part = "",
-    document: Part = "",
-    disagreement: bool = False,
-    speed: answers.Speed = "",
-    unexpected: bool = False,
-    skipped: bool = False,
-    comment: bool = False,
-    order: answers.Order = "newest",
-    page: Annotated[int, Query(ge=1, le=100_000)] = 1,
-) -> AnswerFilter:
-    """Return the filter of a request."""
-    return AnswerFilter(
-        query.strip(),
-        assessor.strip(),
-        document.strip(),
-        disagreement,
-        speed,
-        unexpected,
-        skipped,
-        comment,
-        order,
-        page,
-    )
+class AnswerQuery(Struct, kw_only=True):
+    """The parameters of a list of answers."""
+
+    query: Part = ""
+    assessor: Part = ""
+    document: Part = ""
+    disagreement: bool = False
+    speed: answers.Speed = ""
+    unexpected: bool = False
+    skipped: bool = False
+    comment: bool = False
+    order: answers.Order = "newest"
+    page: Annotated[int, Meta(ge=1, le=100_000)] = 1
+
+    def filter(self) -> AnswerFilter:
+        """Return the filter that they describe."""
+        texts = {name: getattr(self, name).strip() for name in ("query", "assessor", "document")}
+        return AnswerFilter(**{**structs.asdict(self), **texts})
 
 
-Wanted = Annotated[AnswerFilter, Depends(answer_filter)]
-
-
-@router.get("/answers")
-def show_answers(request: Request, member: Lead, wanted: Wanted) -> dict[str, Any]:
+@routes.get("/answers")
+def show_answers(request: Request, member: Member, query: AnswerQuery) -> dict[str, Any]:
     """Return the current answers of all assessors that pass a filter, 50 per page.
 
     `probability` is that of the answer given all answers; `first_answer` what was revised.
     """
-    page: dict[str, Any] = analyst_of(request).compute(answers.answers, member.project, wanted)
+    page: dict[str, Any] = analyst_of(request).compute(
+        answers.answers, member.project, query.filter()
+    )
     return page
 
 
-@router.get("/machines")
+@routes.get("/machines")
 def show_machines(
-    request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN
+    request: Request, member: Member, margin: Margin = DEFAULT_MARGIN
 ) -> dict[str, Any]:
     """Return how machines judge in comparison with people; `reason` says why there is nothing.
 
@@ -154,19 +123,19 @@ def show_machines(
     return report
 
 
-@router.get("/questions")
-def show_questions(request: Request, member: Lead) -> dict[str, Any]:
+@routes.get("/questions")
+def show_questions(request: Request, member: Member) -> dict[str, Any]:
     """Return how many pairs were asked, implied and pruned, and how probes were answered."""
     counts: dict[str, Any] = analyst_of(request).compute(figures.questions, member.project)
     return counts
 
 
-@router.get("/disputes")
+@routes.get("/disputes")
 def show_disputes(
     request: Request,
-    member: Lead,
+    member: Member,
     query: Part | None = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = adjudication.MAX_DISPUTES,
+    limit: bodies.Limit = adjudication.MAX_DISPUTES,
 ) -> dict[str, Any]:
     """Return disputed pairs and documents, and the verdicts so far.
 
@@ -178,8 +147,8 @@ def show_disputes(
     return queue
 
 
-@router.post("/verdicts", status_code=204)
-def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -> None:
+@routes.post("/verdicts", status=204)
+def decide(request: Request, member: Member, body: bodies.VerdictBody) -> None:
     """Settle a dispute: a verdict on two documents of a query, or on one, with its reason."""
     verdict = LeadVerdict(body.left, body.right, body.outcome, tuple(body.bad))
     with store_of(request).write() as tx:
@@ -191,21 +160,21 @@ def decide(request: Request, member: Lead, body: VerdictBody, login: Changing) -
             verdict,
             body.reason,
             body.key,
-            login.person,
+            member.person,
         )
 
 
-@router.post("/verdicts/withdraw", status_code=204)
-def withdraw(request: Request, member: Lead, body: WithdrawBody, login: Changing) -> None:
+@routes.post("/verdicts/withdraw", status=204)
+def withdraw(request: Request, member: Member, body: bodies.WithdrawBody) -> None:
     """Take back a verdict: that with the number `index` of the list of disputes."""
     with store_of(request).write() as tx:
         tool = body.tool or member.project.tool
-        verdicts.withdraw(tx, member.project, body.query, tool, body.index, body.key, login.person)
+        verdicts.withdraw(tx, member.project, body.query, tool, body.index, body.key, member.person)
 
 
-@router.get("/consensus")
+@routes.get("/consensus")
 def show_consensus(
-    request: Request, member: Lead, tool: ToolName | None = None, partial: bool = False
+    request: Request, member: Member, tool: bodies.ToolName | None = None, partial: bool = False
 ) -> dict[str, Any]:
     """Return one truth per query with its confidence; `not_judged`: only skipped questions.
 
@@ -219,8 +188,8 @@ def show_consensus(
     )
 
 
-@router.get("/measure")
-def show_measure(request: Request, member: Lead, intervals: bool = False) -> dict[str, Any]:
+@routes.get("/measure")
+def show_measure(request: Request, member: Member, intervals: bool = False) -> dict[str, Any]:
     """Return the measure learned from judgments of lists, its accuracy, and the stopping advice."""
     with store_of(request).read() as tx:
         learned = measure.learned_measure(tx, member.project)
@@ -243,12 +212,12 @@ def show_measure(request: Request, member: Lead, intervals: bool = False) -> dic
     return figures.nan_to_none(record)
 
 
-@router.get("/export/{name}", response_class=Response)
+@routes.get("/export/{name}")
 def export(
     request: Request,
-    member: Lead,
+    member: Member,
     name: ExportName,
-    tool: ToolName | None = None,
+    tool: bodies.ToolName | None = None,
     partial: bool = False,
 ) -> Response:
     """Download an export; the header X-Firstpage-Note says what it omits.

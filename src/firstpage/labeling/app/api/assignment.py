@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from starlette.requests import Request
 
 from firstpage.core import DataError
-from firstpage.labeling.app.admission import AdmissionRoute
-from firstpage.labeling.app.security import Lead, csrf_header, store_of
+from firstpage.labeling.app.admission import LEAD, api_routes
+from firstpage.labeling.app.security import store_of
 from firstpage.labeling.app.store import assigning
 from firstpage.labeling.app.store.assigning import AssignmentPlan
-from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store.projects import Member
 
-router = APIRouter(tags=["assignment"], prefix="/projects/{slug}", route_class=AdmissionRoute)
+routes = api_routes("assignment", "/projects/{slug}", admit=LEAD)
 
 
-@router.get("/assignment")
-def preview(request: Request, member: Lead) -> dict[str, Any]:
+@routes.get("/assignment")
+def preview(request: Request, member: Member) -> dict[str, Any]:
     """Return the proposed assignment, its problems and effort, and the `current` one.
 
     `current` is null before the first assignment.
@@ -31,13 +31,11 @@ def preview(request: Request, member: Lead) -> dict[str, Any]:
     return {**plan_record(overview.next), "changes": overview.changes, "current": current}
 
 
-@router.post("/assignment")
-def assign(
-    request: Request, member: Lead, login: Annotated[Login, Depends(csrf_header)]
-) -> dict[str, Any]:
+@routes.post("/assignment")
+def assign(request: Request, member: Member) -> dict[str, Any]:
     """Assign the open queries; started tasks stay unless their assessor has left."""
     with store_of(request).write() as tx:
-        return plan_record(assigning.assign_tasks(tx, member.project, login.person))
+        return plan_record(assigning.assign_tasks(tx, member.project, member.person))
 
 
 def plan_record(plan: AssignmentPlan) -> dict[str, Any]:

@@ -1,46 +1,52 @@
-"""The bodies of requests: every text is bounded and can be stored in both databases."""
+"""The bodies of requests: every text and number is bounded, so that both databases can store it.
+
+Texts that they cannot store are refused in all bodies (`admission.DEFAULTS`).
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Path, Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
-from firstpage.labeling.app.store.connect import storable
 from firstpage.labeling.app.store.options import Tool
 from firstpage.labeling.app.store.scales import MAX_GRADES, MAX_TAGS
 from firstpage.labeling.app.store.tokens import Scope
 
 MAX_INT = 2**31 - 1  # the largest id: an INTEGER column in both databases
+END = r"$(?!\n)"  # in Python, `$` alone also matches before a line break
+
+Text = Annotated[str, Meta(max_length=200)]
+LongText = Annotated[str, Meta(max_length=5000)]
+Guidelines = Annotated[str, Meta(max_length=200_000)]
+Key = Annotated[str, Meta(pattern=rf"^[A-Za-z0-9_\-]{{1,64}}{END}")]
+Slug = Annotated[str, Meta(pattern=rf"^[a-z0-9][a-z0-9\-]{{0,63}}{END}")]
+Bad = Annotated[list[Text], Meta(max_length=2)]
+Secret = Annotated[str, Meta(min_length=1, max_length=600)]
+Id = Annotated[int, Meta(ge=1, le=MAX_INT)]
+Number = Annotated[int, Meta(ge=0, le=MAX_INT)]  # such as that of an event in the log of a task
+Limit = Annotated[int, Meta(ge=1, le=1000)]  # of the rows of an answer
+Outcome = Annotated[int, Meta(ge=-2, le=MAX_GRADES - 1)]
+Reasons = Annotated[list[Text], Meta(max_length=MAX_TAGS)]
+Aspects = Annotated[dict[Text, Number], Meta(max_length=MAX_TAGS)]
+KnownDocuments = Annotated[list[Number], Meta(max_length=5000)]
+Keys = Annotated[list[Text], Meta(min_length=1, max_length=10_000)]
+Role = Literal["lead", "assessor"]
+ToolName = Literal["pairs", "grades", "lists"]
 
 
-def distinct(documents: list[str]) -> list[str]:
-    """Return the documents marked bad, if each is named once."""
-    if len(set(documents)) < len(documents):
-        raise ValueError("must name each document once")
-    return documents
-
-
-Text = Annotated[str, Field(max_length=200), AfterValidator(storable)]
-LongText = Annotated[str, Field(max_length=5000), AfterValidator(storable)]
-Guidelines = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
-Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
-Bad = Annotated[list[Text], Field(max_length=2), AfterValidator(distinct)]
-Secret = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(storable)]
-Id = Annotated[int, Path(ge=1, le=MAX_INT)]
-EventNumber = Annotated[int, Path(ge=0, le=MAX_INT)]  # in the log of a task
-BeforeId = Annotated[int | None, Query(ge=1, le=MAX_INT)]  # the last id of the page before
-Number = Annotated[int, Field(ge=0, le=MAX_INT)]
-Outcome = Annotated[int, Field(ge=-2, le=MAX_GRADES - 1)]
-Reasons = Annotated[list[Text], Field(max_length=MAX_TAGS)]
-Aspects = Annotated[dict[Text, Number], Field(max_length=MAX_TAGS)]
-
-
-class Body(BaseModel):
+class Body(Struct, forbid_unknown_fields=True):
     """A body that refuses unknown fields."""
 
-    model_config = ConfigDict(extra="forbid")
+
+class BadBody(Body, kw_only=True):
+    """A body with documents that are marked bad, each named once."""
+
+    bad: Bad = []
+
+    def __post_init__(self) -> None:
+        if len(set(self.bad)) < len(self.bad):
+            raise ValueError("`bad` must name each document once")
 
 
 class Span(Body):
@@ -51,10 +57,7 @@ class Span(Body):
     start: str | None = None
 
 
-KnownDocuments = Annotated[list[Number], Field(max_length=5000)]
-
-
-class AnswerBody(Body):
+class AnswerBody(BadBody, kw_only=True):
     """An answer; the reply contains the next documents, except `known` ones, if that is given."""
 
     seq: Number
@@ -62,7 +65,6 @@ class AnswerBody(Body):
     left: Text
     right: Text | None = None
     outcome: Outcome = 0
-    bad: Bad = []
     skipped: bool = False
     reasons: Reasons = []
     aspects: Aspects = {}
@@ -79,12 +81,13 @@ class StepBody(Body):
     key: Key
 
 
-class ReviseBody(StepBody):
+class ReviseBody(BadBody, kw_only=True):
     """A changed answer; without `reasons` or `aspects` those of the answer stay."""
 
+    seq: Number
+    key: Key
     index: Number
     outcome: Outcome
-    bad: Bad = []
     reasons: Reasons | None = None
     aspects: Aspects | None = None
 
@@ -101,11 +104,11 @@ class ReasonBody(Body):
 class SwitchBody(Body):
     key: Key | None = None
     strategy: Text | None = None
-    k: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    k: Annotated[int, Meta(ge=1, le=100_000)] | None = None
 
 
 class ProjectBody(Body):
-    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9\-]{0,63}$")]
+    slug: Slug
     title: Text = ""
     guidelines: Guidelines = ""
     tool: Tool = "pairs"
@@ -114,11 +117,44 @@ class ProjectBody(Body):
 
 
 class ChangeBody(Body):
+    """Changes of a project; what is null or left out stays."""
+
     title: Text | None = None
     guidelines: Guidelines | None = None
     tool: Tool | None = None
     setting: dict[str, Any] | None = None
     options: dict[str, Any] | None = None
+
+
+class QueriesBody(Body):
+    queries: Keys
+
+
+class DocumentsBody(Body):
+    query: Text
+    documents: Keys
+
+
+class VerdictBody(BadBody, kw_only=True):
+    """A verdict, by default with the project's first tool.
+
+    Without `right` it is on one document: a grade, or 0 for bad and 1 for not.
+    """
+
+    key: Key
+    query: Text
+    tool: ToolName | None = None
+    left: Text
+    right: Text | None = None
+    outcome: Annotated[int, Meta(ge=-2, le=100)]
+    reason: Annotated[str, Meta(min_length=1, max_length=5000)]
+
+
+class WithdrawBody(Body):
+    key: Key
+    query: Text
+    index: Number
+    tool: ToolName | None = None
 
 
 class LoginBody(Body):
@@ -135,7 +171,7 @@ class AcceptBody(Body):
     token: Text
     login: Text = ""
     name: Text = ""
-    password: Annotated[str, Field(max_length=600), AfterValidator(storable)] = ""
+    password: Annotated[str, Meta(max_length=600)] = ""
 
 
 class ResetBody(Body):
@@ -144,13 +180,13 @@ class ResetBody(Body):
 
 
 class TokenBody(Body):
-    name: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
     scope: Scope = "read"
-    days: Annotated[float, Field(gt=0, le=3650)] | None = None
+    days: Annotated[float, Meta(gt=0, le=3650)] | None = None
 
 
 class WebhookBody(Body):
-    url: Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(storable)]
+    url: Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
 class DeleteBody(Body):
@@ -158,11 +194,11 @@ class DeleteBody(Body):
 
 
 class InviteBody(Body):
-    role: Literal["lead", "assessor"] = "assessor"
-    days: Annotated[float, Field(gt=0, le=365)] = 14
+    role: Role = "assessor"
+    days: Annotated[float, Meta(gt=0, le=365)] = 14
 
 
 class MemberBody(Body):
     login: Text
     name: Text = ""
-    role: Literal["lead", "assessor"] = "assessor"
+    role: Role = "assessor"

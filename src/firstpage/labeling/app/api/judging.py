@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from firstpage.labeling.app import tour
-from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.labeling.app.admission import JUDGE, JUDGING_MEMBER, LOGIN, MEMBER, api_routes
 from firstpage.labeling.app.analysis.choosing import Choice, choose_next_task
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.api.bodies import AnswerBody, Span
-from firstpage.labeling.app.api.task_route import TaskRoute
-from firstpage.labeling.app.security import Anyone, CurrentPerson, csrf_header, service_of, store_of
+from firstpage.labeling.app.security import service_of, store_of
 from firstpage.labeling.app.store import projects, tasks, tours, training
 from firstpage.labeling.app.store.connect import iso
 from firstpage.labeling.app.store.judging import SubmittedAnswer
@@ -125,13 +127,20 @@ def _parsed(text: str | None) -> datetime | None:
         return None
 
 
-router = APIRouter(tags=["judging"], route_class=AdmissionRoute)
-task_router = APIRouter(tags=["judging"], route_class=TaskRoute)
-Changing = Annotated[Login, Depends(csrf_header)]
+def _connection(request: Request) -> AbstractContextManager[None]:
+    """Return the context in which all transactions of a request use one connection."""
+    return store_of(request).holding_connection()
 
 
-@router.get("/projects/{slug}/work")
-def work(request: Request, member: Anyone) -> dict[str, Any]:
+# Few threads answer, and further requests wait for one of them: more threads would only compete for
+# the interpreter, which costs time and lets an early request finish after a late one.
+ANSWERING = ThreadPoolExecutor(4, thread_name_prefix="answers")
+task_routes = api_routes("judging", admit=JUDGE, within=_connection, threads=ANSWERING)
+routes = api_routes("judging", admit=LOGIN)
+
+
+@routes.get("/projects/{slug}/work", admit=MEMBER)
+def work(request: Request, member: Member) -> dict[str, Any]:
     """Return one's own tasks in working order, the next one, and whether practice comes first."""
     service = service_of(request)
     with store_of(request).read() as tx:
@@ -157,8 +166,8 @@ def work(request: Request, member: Anyone) -> dict[str, Any]:
     }
 
 
-@router.get("/projects/{slug}/next")
-def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
+@routes.get("/projects/{slug}/next", admit=MEMBER)
+def next_choice(request: Request, member: Member) -> dict[str, Any]:
     """Return one's next task and how it was chosen; leads also get the reason for a fallback."""
     with store_of(request).read() as tx:
         rows = tasks.of_person(tx, member.project, member.person.id)
@@ -169,20 +178,15 @@ def next_choice(request: Request, member: Anyone) -> dict[str, Any]:
     return {**record, "fallback_reason": chosen.fallback_reason} if member.is_lead else record
 
 
-@router.get("/tasks/{task}")
-def state(
-    request: Request, task: bodies.Id, person: CurrentPerson, contents: bool = False
-) -> TaskState:
+@routes.get("/tasks/{task}", within=_connection)
+def state(request: Request, login: Login, task: bodies.Id, contents: bool = False) -> TaskState:
     """Return the state of one's own task, with the contents of its documents if asked for."""
-    with store_of(request).holding_connection():
-        current = service_of(request).state(task, person)
-        return _with_contents(request, current, () if contents else None)
+    current = service_of(request).state(task, login.person)
+    return _with_contents(request, current, () if contents else None)
 
 
-@task_router.post("/tasks/{task}/answers", responses={409: {"description": "too late, or closed"}})
-def answer(
-    request: Request, task: bodies.Id, body: bodies.AnswerBody, login: Changing
-) -> TaskState:
+@task_routes.post("/tasks/{task}/answers", statuses={409: "too late, or closed"})
+def answer(request: Request, login: Login, task: bodies.Id, body: bodies.AnswerBody) -> TaskState:
     """Answer the open question; the response follows once the answer is durable."""
     following = service_of(request).answer(
         task, login.person, submitted_answer(body, store_of(request).clock())
@@ -190,18 +194,18 @@ def answer(
     return _with_contents(request, following, body.known)
 
 
-@task_router.post("/tasks/{task}/undo", responses={409: {"description": "nothing to undo"}})
-def undo(request: Request, task: bodies.Id, body: bodies.StepBody, login: Changing) -> TaskState:
+@task_routes.post("/tasks/{task}/undo", statuses={409: "nothing to undo"})
+def undo(request: Request, login: Login, task: bodies.Id, body: bodies.StepBody) -> TaskState:
     """Undo the last judgment."""
     return service_of(request).undo(task, login.person, body.seq, body.key)
 
 
-@task_router.post("/tasks/{task}/revise", responses={409: {"description": "too late"}})
-def revise(
-    request: Request, task: bodies.Id, body: bodies.ReviseBody, login: Changing
-) -> TaskState:
+@task_routes.post("/tasks/{task}/revise", statuses={409: "too late"})
+def revise(request: Request, login: Login, task: bodies.Id, body: bodies.ReviseBody) -> TaskState:
     """Replace the answer of a judgment."""
-    annotations = body.model_dump(include=set(ANNOTATIONS), exclude_none=True)
+    annotations = {
+        name: getattr(body, name) for name in ANNOTATIONS if getattr(body, name) is not None
+    }
     if "reasons" in annotations:
         annotations["reasons"] = list(dict.fromkeys(annotations["reasons"]))
     return service_of(request).revise(
@@ -216,39 +220,39 @@ def revise(
     )
 
 
-@router.post("/tasks/{task}/spans", status_code=204)
-def spans(request: Request, task: bodies.Id, body: bodies.SpansBody, login: Changing) -> None:
+@routes.post("/tasks/{task}/spans", status=204, admit=JUDGE)
+def spans(request: Request, login: Login, task: bodies.Id, body: bodies.SpansBody) -> None:
     """Record time that ended without an answer."""
     timing = span_timing(body.spans, store_of(request).clock())
     service_of(request).spend(task, login.person, body.key, timing)
 
 
-@router.post("/tasks/{task}/skip")
-def skip(request: Request, task: bodies.Id, body: bodies.ReasonBody, login: Changing) -> TaskState:
+@routes.post("/tasks/{task}/skip", admit=JUDGE)
+def skip(request: Request, login: Login, task: bodies.Id, body: bodies.ReasonBody) -> TaskState:
     """Skip the whole query; it is assigned to another assessor."""
     return service_of(request).skip(task, login.person, body.reason)
 
 
-@router.post("/tasks/{task}/switch")
-def switch(
-    request: Request, task: bodies.Id, body: bodies.SwitchBody, login: Changing
-) -> TaskState:
+@routes.post("/tasks/{task}/switch")
+def switch(request: Request, login: Login, task: bodies.Id, body: bodies.SwitchBody) -> TaskState:
     """Change the strategy or k for the remaining questions; for leads of the project."""
     _led_task(request, task, login.person)
-    changes = body.model_dump(include={"strategy", "k"}, exclude_none=True)
+    changes = {
+        name: getattr(body, name) for name in ("strategy", "k") if getattr(body, name) is not None
+    }
     return service_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
 
 
-@router.get("/tasks/{task}/prefetch")
-def prefetch(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, list[str]]:
+@routes.get("/tasks/{task}/prefetch")
+def prefetch(request: Request, login: Login, task: bodies.Id) -> dict[str, list[str]]:
     """Return the documents that may be shown next, to load them early."""
-    return {"documents": service_of(request).documents_to_prefetch(task, person)}
+    return {"documents": service_of(request).documents_to_prefetch(task, login.person)}
 
 
-@router.get("/tasks/{task}/judgments")
-def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[str, Any]:
+@routes.get("/tasks/{task}/judgments")
+def judgments(request: Request, login: Login, task: bodies.Id) -> dict[str, Any]:
     """Return one's own current judgments."""
-    rows = service_of(request).judgments(task, person)
+    rows = service_of(request).judgments(task, login.person)
     return {
         "judgments": [
             {
@@ -266,19 +270,17 @@ def judgments(request: Request, task: bodies.Id, person: CurrentPerson) -> dict[
     }
 
 
-@router.get("/projects/{slug}/training")
-def training_state(request: Request, member: Anyone) -> TaskState:
+@routes.get("/projects/{slug}/training", admit=MEMBER)
+def training_state(request: Request, member: Member) -> TaskState:
     """Return the open practice question."""
     with store_of(request).read() as tx:
         return training.state(tx, member.project, member.person.id)
 
 
-@router.post("/projects/{slug}/training", responses={409: {"description": "too late"}})
-def training_answer(
-    request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
-) -> dict[str, Any]:
+@routes.post("/projects/{slug}/training", statuses={409: "too late"}, admit=JUDGING_MEMBER)
+def training_answer(request: Request, member: Member, body: bodies.AnswerBody) -> dict[str, Any]:
     """Answer the practice question; the response says whether it is `correct`, and why."""
-    person = login.person.id
+    person = member.person.id
     with store_of(request).write() as tx:
         reply = training.recorded(tx, member.project, person, body.key)
         before = training.state(tx, member.project, person)
@@ -297,16 +299,14 @@ def training_answer(
     return {**asdict(after), "correct": reply[0], "explanation": reply[1]}
 
 
-@router.get("/projects/{slug}/tour")
-def tour_state(request: Request, member: Anyone) -> TaskState:
+@routes.get("/projects/{slug}/tour", admit=MEMBER)
+def tour_state(request: Request, member: Member) -> TaskState:
     """Return the first question of the guided first task, with sample texts."""
     return tour.state(member.project.slug, _tour_tool(request, member), member.project.options)
 
 
-@router.post("/projects/{slug}/tour", responses={409: {"description": "no such step"}})
-def tour_answer(
-    request: Request, member: Anyone, body: bodies.AnswerBody, login: Changing
-) -> dict[str, Any]:
+@routes.post("/projects/{slug}/tour", statuses={409: "no such step"}, admit=JUDGING_MEMBER)
+def tour_answer(request: Request, member: Member, body: bodies.AnswerBody) -> dict[str, Any]:
     """Answer a question of the guided first task; nothing of the answer is stored."""
     project, tool = member.project, _tour_tool(request, member)
     if body.seq >= len(tour.STEPS[tool]):
@@ -316,7 +316,7 @@ def tour_answer(
     following = tour.state(project.slug, tool, project.options, body.seq + 1)
     if following.done:
         with store_of(request).write() as tx:
-            tours.finish(tx, login.person.id)
+            tours.finish(tx, member.person.id)
     return {**asdict(following), "correct": correct, "explanation": explanation}
 
 
@@ -345,6 +345,11 @@ def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
         body.skipped,
         timing,
     )
+
+
+def _present(body: bodies.Body, *names: str) -> dict[str, Any]:
+    """Return those of these fields of a body that are not null."""
+    return {name: value for name in names if (value := getattr(body, name)) is not None}
 
 
 def _with_contents(request: Request, state: TaskState, known: Collection[int] | None) -> TaskState:

@@ -8,31 +8,34 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.labeling.app.analysis import adjudication, answers
 from firstpage.labeling.app.analysis.answers import AnswerFilter
-from firstpage.labeling.app.api.analysis import Wanted
-from firstpage.labeling.app.api.bodies import EventNumber, Id
+from firstpage.labeling.app.api.analysis import AnswerQuery
+from firstpage.labeling.app.api.bodies import Id, Number
 from firstpage.labeling.app.pages.rendering import (
-    Form,
-    PageRoute,
+    LEAD,
     field,
+    page_routes,
     query_texts,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.pages.work import LIST_ANSWERS, QUESTIONS
-from firstpage.labeling.app.security import Lead, analyst_of, store_of
+from firstpage.labeling.app.security import analyst_of, store_of
 from firstpage.labeling.app.store import adjudication as verdicts
 from firstpage.labeling.app.store import projects
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import grade_names
 from firstpage.labeling.session.events import LeadVerdict
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 PAIR_ANSWERS = {1: "Left is better", 0: "Equally good", -1: "Right is better"}
 SHOWN_DISPUTES = 20
 KINDS = {  # of questions, as the pages call them
@@ -42,9 +45,10 @@ KINDS = {  # of questions, as the pages call them
 ORDERS = ("newest", "fastest", "slowest", "least probable")
 
 
-@router.get("/p/{slug}/answers")
-def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
+@routes.get("/p/{slug}/answers")
+def answers_page(request: Request, member: Member, query: AnswerQuery) -> Response:
     """Show the answers of all assessors, with filters."""
+    wanted = query.filter()
     page = analyst_of(request).compute(answers.answers, member.project, wanted)
     with store_of(request).read() as tx:
         people = projects.members(tx, member.project)
@@ -65,8 +69,8 @@ def answers_page(request: Request, member: Lead, wanted: Wanted) -> Response:
     )
 
 
-@router.get("/p/{slug}/answers/{task}/{seq}")
-def answer_page(request: Request, member: Lead, task: Id, seq: EventNumber) -> Response:
+@routes.get("/p/{slug}/answers/{task}/{seq}")
+def answer_page(request: Request, member: Member, task: Id, seq: Number) -> Response:
     """Show one answer with both documents, as its assessor saw them."""
     row = analyst_of(request).compute(answers.answer_as_shown, member.project, task, seq)
     if row is None:
@@ -82,14 +86,14 @@ def answer_page(request: Request, member: Lead, task: Id, seq: EventNumber) -> R
     )
 
 
-@router.get("/p/{slug}/adjudicate")
-def disputes_page(request: Request, member: Lead, query: str | None = None) -> Response:
+@routes.get("/p/{slug}/adjudicate")
+def disputes_page(request: Request, member: Member, query: str | None = None) -> Response:
     """Show the disputes, the most valuable first, and the verdicts."""
     return _disputes(request, member, query)
 
 
-@router.post("/p/{slug}/adjudicate")
-def decide(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/adjudicate")
+def decide(request: Request, member: Member, form: FormData) -> Response:
     """Record a verdict."""
     value, left, right = (field(form, name) for name in ("outcome", "left", "right"))
     outcome, _, side = value.partition(":")
@@ -113,8 +117,8 @@ def decide(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/adjudicate", "settled")
 
 
-@router.post("/p/{slug}/adjudicate/withdraw")
-def withdraw(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/adjudicate/withdraw")
+def withdraw(request: Request, member: Member, form: FormData) -> Response:
     """Take back a verdict."""
     number = field(form, "index")
     try:

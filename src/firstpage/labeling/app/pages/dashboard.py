@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import bars, intervals, line
+from firstpage.core.http import sentence
 from firstpage.interop.report import utility_figures
 from firstpage.labeling.app.analysis import charts, figures, truth
 from firstpage.labeling.app.analysis.choosing import choice_report
 from firstpage.labeling.app.analysis.measure import learned_measure
-from firstpage.labeling.app.api.bodies import BeforeId
+from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.exports.export_notes import truth_notes
 from firstpage.labeling.app.exports.make import log_rows
 from firstpage.labeling.app.pages.rendering import (
-    PageRoute,
+    LEAD,
+    page_routes,
     query_texts,
     render,
-    sentence,
     tool_labels,
 )
-from firstpage.labeling.app.security import Lead, analyst_of, store_of
+from firstpage.labeling.app.security import analyst_of, store_of
 from firstpage.labeling.app.store import audit, people, projects, tasks, texts
 from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import grade_names
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 
 EXPORTS = [
     ("truth.letor", "Truth, LETOR", "to train rankers; add your features"),
@@ -57,8 +59,8 @@ MAX_PAIRS = 5  # of a query on which assessors disagree
 MAX_COMMENTS = 500  # on the page; the log has all
 
 
-@router.get("/p/{slug}/dashboard")
-def dashboard(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/dashboard")
+def dashboard(request: Request, member: Member) -> Response:
     with store_of(request).read() as tx:
         progress = figures.progress(tx, member.project)
         names = {row["login"]: row["name"] for row in projects.members(tx, member.project)}
@@ -87,16 +89,16 @@ def dashboard(request: Request, member: Lead) -> Response:
     )
 
 
-@router.get("/p/{slug}/progress")
-def live(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/progress")
+def live(request: Request, member: Member) -> Response:
     """Return the progress section, which the dashboard reloads."""
     with store_of(request).read() as tx:
         progress = figures.progress(tx, member.project)
     return render(request, "lead/progress.html", member=member, progress=progress)
 
 
-@router.get("/p/{slug}/agreement")
-def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Response:
+@routes.get("/p/{slug}/agreement")
+def agreement(request: Request, member: Member, symmetrize: bool = False) -> Response:
     analyst = analyst_of(request)
     study = analyst.compute(figures.agreement, member.project, symmetrize)
     disputes = analyst.compute(figures.disagreements, member.project, MAX_PAIRS)["queries"]
@@ -129,9 +131,9 @@ def agreement(request: Request, member: Lead, symmetrize: bool = False) -> Respo
     )
 
 
-@router.get("/p/{slug}/truth")
+@routes.get("/p/{slug}/truth")
 def truths(
-    request: Request, member: Lead, tool: str | None = None, partial: bool = False
+    request: Request, member: Member, tool: str | None = None, partial: bool = False
 ) -> Response:
     """Show the truth of each query with its confidence."""
     chosen = tool if tool in member.project.tools else None
@@ -158,15 +160,15 @@ def truths(
     )
 
 
-@router.get("/p/{slug}/report")
-def report(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/report")
+def report(request: Request, member: Member) -> Response:
     """Show the tables of the paper for this project."""
     tables = analyst_of(request).compute(figures.study_tables, member.project)
     return render(request, "lead/report.html", member=member, tables=tables)
 
 
-@router.get("/p/{slug}/audit")
-def changes(request: Request, member: Lead, before: BeforeId = None) -> Response:
+@routes.get("/p/{slug}/audit")
+def changes(request: Request, member: Member, before: Id | None = None) -> Response:
     with store_of(request).read() as tx:
         rows = audit.changes(tx, member.project.id, 100, before)
         queries = query_texts(tx, member.project)
@@ -192,8 +194,8 @@ def _name(tx: Tx, person: int) -> str:
     return "–" if row is None else row.name or row.login
 
 
-@router.get("/p/{slug}/comments")
-def comments(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/comments")
+def comments(request: Request, member: Member) -> Response:
     """Show the comments of assessors, newest first."""
     with store_of(request).read() as tx:
         rows = [row for row in log_rows(tx, member.project) if row["comment"]]
@@ -287,8 +289,8 @@ ADVICE = {
 }
 
 
-@router.get("/p/{slug}/measure")
-def measure_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/measure")
+def measure_page(request: Request, member: Member) -> Response:
     """Show the learned measure with intervals, its comparison with DCG, and stopping advice."""
     with store_of(request).read() as tx:
         learned = learned_measure(tx, member.project)

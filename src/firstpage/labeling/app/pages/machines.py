@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import intervals
+from firstpage.core.http import sentence
 from firstpage.labeling.app.api.analysis import Margin, show_machines
-from firstpage.labeling.app.pages.rendering import PageRoute, render, sentence, tool_labels
-from firstpage.labeling.app.security import Lead
+from firstpage.labeling.app.pages.rendering import LEAD, page_routes, render, tool_labels
+from firstpage.labeling.app.store.projects import Member
 from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 
 
-@router.get("/p/{slug}/machines")
-def machines(request: Request, member: Lead, margin: Margin = DEFAULT_MARGIN) -> Response:
+@routes.get("/p/{slug}/machines")
+def machines(request: Request, member: Member, margin: Margin = DEFAULT_MARGIN) -> Response:
     """Show the calibration of the project's machines."""
     report = show_machines(request, member, margin)
     labels = tool_labels(member.project)

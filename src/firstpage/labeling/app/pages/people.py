@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.labeling.app.api.analysis import Part
-from firstpage.labeling.app.api.bodies import BeforeId, Id
-from firstpage.labeling.app.pages.rendering import Form, PageRoute, field, redirect, render
+from firstpage.labeling.app.api.bodies import Id
+from firstpage.labeling.app.pages.rendering import ADMIN, LEAD, field, page_routes, redirect, render
 from firstpage.labeling.app.pages.setup import ready
-from firstpage.labeling.app.security import Admin, Lead, service_of, store_of
+from firstpage.labeling.app.security import service_of, store_of
 from firstpage.labeling.app.store import (
     assigning,
     audit,
@@ -24,27 +26,28 @@ from firstpage.labeling.app.store import (
 )
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.invitations import Link
+from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.strategies.registry import STRATEGIES
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 NEVER: dict[str, str | None] = {"seen": None, "answered": None}
 NO_MEMBER = "There is no such person in this project."
 
 
-@router.get("/p/{slug}/people")
-def team_page(request: Request, member: Lead, search: Part = "") -> Response:
+@routes.get("/p/{slug}/people")
+def team_page(request: Request, member: Member, search: Part = "") -> Response:
     return _team(request, member, search=search.strip())
 
 
-@router.get("/p/{slug}/setup/people")
-def setup_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/setup/people")
+def setup_page(request: Request, member: Member) -> Response:
     return _team(request, member, setting_up=True)
 
 
-@router.post("/p/{slug}/people/invite")
-def invite(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/people/invite")
+def invite(request: Request, member: Member, form: FormData) -> Response:
     """Create an invitation; the link is shown once, on the next page."""
     with store_of(request).write() as tx:
         invitation = invitations.invite(tx, member.project, field(form, "role"), member.person)
@@ -52,15 +55,15 @@ def invite(request: Request, member: Lead, form: Form) -> Response:
     return _team(request, member, setting_up=form.get("back") == "setup", link=link)
 
 
-@router.post("/p/{slug}/people/revoke")
-def revoke(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/people/revoke")
+def revoke(request: Request, member: Member, form: FormData) -> Response:
     with store_of(request).write() as tx:
         done = invitations.revoke(tx, number_of(form, "link"), member.person, member.project)
     return redirect(f"/p/{member.project.slug}/people", "revoked" if done else None)
 
 
-@router.post("/p/{slug}/people/join")
-def join(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/people/join")
+def join(request: Request, member: Member, form: FormData) -> Response:
     """Make a lead an assessor too."""
     with store_of(request).write() as tx:
         projects.join(tx, member.project, member.person, "assessor", by=member.person)
@@ -68,13 +71,13 @@ def join(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/{page}", "saved")
 
 
-@router.get("/p/{slug}/people/{person}")
-def person_page(request: Request, member: Lead, person: Id) -> Response:
+@routes.get("/p/{slug}/people/{person}")
+def person_page(request: Request, member: Member, person: Id) -> Response:
     return _person(request, member, person)
 
 
-@router.post("/p/{slug}/people/{person}/switch")
-def switch(request: Request, member: Lead, person: Id, form: Form) -> Response:
+@routes.post("/p/{slug}/people/{person}/switch")
+def switch(request: Request, member: Member, person: Id, form: FormData) -> Response:
     """Change the strategy or k of a person's query."""
     k, name, number = field(form, "k"), field(form, "strategy"), field(form, "task")
     changes: dict[str, Any] = {"strategy": name} if name in STRATEGIES else {}
@@ -90,8 +93,8 @@ def switch(request: Request, member: Lead, person: Id, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/people/{person}", "switched")
 
 
-@router.post("/p/{slug}/people/{person}/remove")
-def leave(request: Request, member: Lead, person: Id, form: Form) -> Response:
+@routes.post("/p/{slug}/people/{person}/remove")
+def leave(request: Request, member: Member, person: Id, form: FormData) -> Response:
     with store_of(request).write() as tx:
         target = _known_member(tx, member.project, person)
         if projects.leave(tx, member.project, target, member.person):
@@ -99,8 +102,8 @@ def leave(request: Request, member: Lead, person: Id, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/people", "departed")
 
 
-@router.post("/p/{slug}/people/{person}/reset")
-def reset(request: Request, member: Lead, person: Id, form: Form) -> Response:
+@routes.post("/p/{slug}/people/{person}/reset")
+def reset(request: Request, member: Member, person: Id, form: FormData) -> Response:
     with store_of(request).write() as tx:
         target = _managed(tx, member, person)
         reset_link = invitations.reset_link(tx, target, member.person)
@@ -108,8 +111,8 @@ def reset(request: Request, member: Lead, person: Id, form: Form) -> Response:
     return _person(request, member, person, link)
 
 
-@router.post("/p/{slug}/people/{person}/delete")
-def delete(request: Request, member: Lead, person: Id, form: Form) -> Response:
+@routes.post("/p/{slug}/people/{person}/delete")
+def delete(request: Request, member: Member, person: Id, form: FormData) -> Response:
     with store_of(request).write() as tx:
         target = _managed(tx, member, person)
         judgments = "remove" if form.get("judgments") == "remove" else "anonymize"
@@ -212,22 +215,22 @@ def _managed(tx: Tx, member: Member, person: int) -> Person:
 PAGE_ROWS = 100
 
 
-@router.get("/links")
-def links(request: Request, person: Admin) -> Response:
+@routes.get("/links", admit=ADMIN)
+def links(request: Request, login: Login) -> Response:
     with store_of(request).read() as tx:
         rows = invitations.all_links(tx)
     return render(request, "admin/links.html", open_links=[link for link in rows if link.open])
 
 
-@router.post("/links/revoke")
-def revoke_any(request: Request, person: Admin, form: Form) -> Response:
+@routes.post("/links/revoke", admit=ADMIN)
+def revoke_any(request: Request, login: Login, form: FormData) -> Response:
     with store_of(request).write() as tx:
-        done = invitations.revoke(tx, number_of(form, "link"), person)
+        done = invitations.revoke(tx, number_of(form, "link"), login.person)
     return redirect("/links", "revoked" if done else None)
 
 
-@router.get("/audit")
-def changes(request: Request, person: Admin, before: BeforeId = None) -> Response:
+@routes.get("/audit", admit=ADMIN)
+def changes(request: Request, login: Login, before: Id | None = None) -> Response:
     with store_of(request).read() as tx:
         rows = audit.changes(tx, None, PAGE_ROWS, before)
     older = rows[-1]["id"] if len(rows) == PAGE_ROWS else None

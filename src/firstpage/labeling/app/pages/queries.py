@@ -4,37 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.labeling.app.analysis import query_overview as query_list
 from firstpage.labeling.app.api.analysis import Part
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.pages.rendering import (
-    Form,
-    PageRoute,
+    LEAD,
     field,
+    page_routes,
     redirect,
     render,
-    sentence,
 )
-from firstpage.labeling.app.security import Lead, analyst_of, store_of
+from firstpage.labeling.app.security import analyst_of, store_of
 from firstpage.labeling.app.store import archive, projects, texts
 from firstpage.labeling.app.store.projects import Member
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 SHOWN_ROWS = 500
 OFFERED = ("log.jsonl", "truth.jsonl", "pool.jsonl")  # exports before a deletion
 
 
-@router.get("/p/{slug}/queries")
-def queries_page(request: Request, member: Lead, search: Part = "") -> Response:
+@routes.get("/p/{slug}/queries")
+def queries_page(request: Request, member: Member, search: Part = "") -> Response:
     """List the queries with their state and confidence; archived ones last."""
     return _queries(request, member, search)
 
 
-@router.post("/p/{slug}/queries")
-def change_queries(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/queries")
+def change_queries(request: Request, member: Member, form: FormData) -> Response:
     """Archive, restore or delete the chosen queries."""
     keys = [key for key in form.getlist("query") if isinstance(key, str)]
     action = field(form, "action")
@@ -53,14 +56,14 @@ def change_queries(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/queries", "saved")
 
 
-@router.get("/p/{slug}/queries/{query}")
-def query_page(request: Request, member: Lead, query: Id) -> Response:
+@routes.get("/p/{slug}/queries/{query}")
+def query_page(request: Request, member: Member, query: Id) -> Response:
     """Show the documents of a query, and archived ones."""
     return _query(request, member, query)
 
 
-@router.post("/p/{slug}/queries/{query}")
-def change_documents(request: Request, member: Lead, query: Id, form: Form) -> Response:
+@routes.post("/p/{slug}/queries/{query}")
+def change_documents(request: Request, member: Member, query: Id, form: FormData) -> Response:
     """Archive, restore or delete the chosen documents of a query."""
     keys = [key for key in form.getlist("document") if isinstance(key, str)]
     changes = {"restore": archive.restore_documents, "delete": archive.delete_documents}
@@ -76,22 +79,22 @@ def change_documents(request: Request, member: Lead, query: Id, form: Form) -> R
     return redirect(f"/p/{member.project.slug}/queries/{query}", "saved")
 
 
-@router.post("/p/{slug}/archive")
-def archive_project(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/archive")
+def archive_project(request: Request, member: Member, form: FormData) -> Response:
     with store_of(request).write() as tx:
         archive.archive_project(tx, member.project, member.person)
     return redirect(f"/p/{member.project.slug}/queries", "archived")
 
 
-@router.post("/p/{slug}/restore")
-def restore_project(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/restore")
+def restore_project(request: Request, member: Member, form: FormData) -> Response:
     with store_of(request).write() as tx:
         archive.restore_project(tx, member.project, member.person)
     return redirect(f"/p/{member.project.slug}/queries", "restored")
 
 
-@router.post("/p/{slug}/delete")
-def delete_project(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/delete")
+def delete_project(request: Request, member: Member, form: FormData) -> Response:
     """Delete an archived project whose short name was typed."""
     try:
         if field(form, "name") != member.project.slug:

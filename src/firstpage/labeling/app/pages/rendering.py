@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from fastapi import Depends, HTTPException, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from firstpage.core import DataError, FirstpageError, plain_text
-from firstpage.core.http import CachedStaticFiles
-from firstpage.labeling.app.admission import AdmissionRoute
+from firstpage.core.http import (
+    SMALL_BODY,
+    CachedStaticFiles,
+    InvalidRequest,
+    Routes,
+    page_templates,
+    sentence,
+)
+from firstpage.labeling.app import admission
+from firstpage.labeling.app.admission import Access, api_error, as_user_error
 from firstpage.labeling.app.security import (
-    csrf_form,
     csrf_token,
     current_login,
     headers_of,
@@ -31,6 +37,7 @@ from firstpage.labeling.app.security import (
 from firstpage.labeling.app.store import texts
 from firstpage.labeling.app.store.connect import Tx, storable
 from firstpage.labeling.app.store.failures import StoreUnavailable
+from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import scale_title
 
@@ -48,7 +55,12 @@ def static_files() -> CachedStaticFiles:
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-Form = Annotated[FormData, Depends(csrf_form)]
+# Who may use a page; the CSRF token of a change is in its form.
+LOGIN, MEMBER, LEAD, ADMIN = (
+    replace(access, header=False)
+    for access in (admission.LOGIN, admission.MEMBER, admission.LEAD, admission.ADMIN)
+)
+PUBLIC: dict[str, Any] = {"admit": Access("public", header=False), "max_bytes": SMALL_BODY}
 
 # Confirmations after an action; the URL has the name, never the text.
 NOTES = {
@@ -95,24 +107,15 @@ def tool_labels(project: Project) -> dict[str, str]:
 
 @cache
 def templates() -> Environment:
-    """Return the template environment; values are escaped, undefined names are errors."""
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the templates of the pages."""
+    return page_templates(TEMPLATES)
 
 
 def render(
     request: Request, name: str, *, member: Member | None = None, status: int = 200, **context: Any
 ) -> HTMLResponse:
     """Render a template with the variables that all pages share."""
-    try:
-        login = current_login(request)
-    except (HTTPException, StoreUnavailable):  # the page says why nobody is signed in
-        login = None
+    login = _login(request)
     csrf = csrf_token(request, login)
     field = Markup('<input type="hidden" name="csrf" value="{}">').format(csrf)
     shared: dict[str, Any] = {
@@ -132,6 +135,17 @@ def render(
     }
     page = templates().get_template(name).render({**shared, **context})
     return HTMLResponse(page, status)
+
+
+def _login(request: Request) -> Login | None:
+    """Return the login of a page; None also if the page says why nobody is signed in."""
+    try:
+        login: Login | None = request.state.login
+    except AttributeError:  # the request was not admitted
+        with suppress(HTTPException, StoreUnavailable):
+            return current_login(request)
+        return None
+    return login
 
 
 def navigation(member: Member) -> list[tuple[str, str]]:
@@ -183,34 +197,23 @@ def field(form: FormData, name: str, default: str = "") -> str:
         raise DataError(f"{name}: {error}; remove it.") from error
 
 
-class PageRoute(AdmissionRoute):
-    """A route whose errors are pages; without a login it redirects to the sign-in page."""
+def page_routes(admit: Access) -> Routes:
+    """Return routes of pages, to be declared: their errors are pages."""
+    return Routes(admission.DEFAULTS, admit=admit, hidden=True, on_error=page_error)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Accept HEAD wherever GET is accepted."""
-        super().__init__(*args, **kwargs)
-        if self.methods and "GET" in self.methods:
-            self.methods.add("HEAD")
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except RequestValidationError:
-                return await run_in_threadpool(error_page, request, 404, "There is no such page.")
-            except HTTPException as error:
-                return await run_in_threadpool(
-                    error_page, request, error.status_code, str(error.detail)
-                )
-            except FirstpageError as error:
-                text = plain_text(error)
-                page = await run_in_threadpool(error_page, request, status_of(error), text)
-                page.headers.update(headers_of(error))
-                return page
-
-        return handle
+def page_error(request: Request, error: Exception) -> Response:
+    """Return an error as a page; without a login a redirect to the sign-in page."""
+    error = as_user_error(request, error)
+    if isinstance(error, InvalidRequest):
+        return error_page(request, 404, "There is no such page.")
+    if isinstance(error, HTTPException):
+        return error_page(request, error.status_code, str(error.detail))
+    if not isinstance(error, FirstpageError):
+        return api_error(request, error)
+    page = error_page(request, status_of(error), plain_text(error))
+    page.headers.update(headers_of(error))
+    return page
 
 
 def error_page(request: Request, status: int, detail: str) -> Response:
@@ -230,15 +233,3 @@ def _login_path(request: Request) -> str:
     except ValueError:  # the header is not an address
         page = "/"
     return f"/login?next={quote(page)}&note=expired"
-
-
-_FIRST_WORD = re.compile(r"(?:a|[a-z][a-z'-]+)(?=[ ,;]|\.?$|\. )")
-
-
-def sentence(error: object) -> str:
-    """Return an error as a sentence for a page.
-
-    The name of a file or of a parameter in front is not capitalized.
-    """
-    text = plain_text(error)
-    return text[:1].upper() + text[1:] if _FIRST_WORD.match(text) else text

@@ -9,28 +9,32 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import DataError
+from firstpage.core.http import sentence
 from firstpage.data.formats import ReadLimits
 from firstpage.labeling.app.imports.bundle import Bundle, File, Sources, read
 from firstpage.labeling.app.imports.pictures import from_uploads
 from firstpage.labeling.app.imports.texts import add
 from firstpage.labeling.app.pages.dashboard import CHOICES
 from firstpage.labeling.app.pages.rendering import (
+    LEAD,
+    LOGIN,
     NOTES,
-    Form,
-    PageRoute,
     field,
+    page_routes,
     query_texts,
     redirect,
     render,
-    sentence,
 )
-from firstpage.labeling.app.security import CurrentPerson, Lead, settings_of, store_of
+from firstpage.labeling.app.security import settings_of, store_of
 from firstpage.labeling.app.store import assigning, projects, texts, webhooks
 from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.options import comparison_outcomes
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member, Project
@@ -46,7 +50,7 @@ from firstpage.labeling.app.webhooks import check_public
 from firstpage.labeling.session.events import RATES
 from firstpage.labeling.strategies.registry import STRATEGIES, STRATEGY_OF
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LEAD)
 
 STRATEGY_LABELS = {
     "adaptive": "Adaptive: asks the most informative pair (recommended)",
@@ -60,36 +64,36 @@ STRATEGY_LABELS = {
 }
 
 
-@router.get("/projects/new")
-def new(request: Request, person: CurrentPerson) -> Response:
+@routes.get("/projects/new", admit=LOGIN)
+def new(request: Request, login: Login) -> Response:
     with store_of(request).read() as tx:
-        _may_create(tx, person)
+        _may_create(tx, login.person)
     return render(request, "lead/new.html", values={"title": "", "slug": ""})
 
 
-@router.post("/projects/new")
-def create(request: Request, form: Form, person: CurrentPerson) -> Response:
+@routes.post("/projects/new", admit=LOGIN)
+def create(request: Request, login: Login, form: FormData) -> Response:
     title = field(form, "title")
     slug = field(form, "slug") or slug_of(title)
     try:
         with store_of(request).write() as tx:
-            _may_create(tx, person)
-            project = projects.create(tx, slug, title, by=person)
+            _may_create(tx, login.person)
+            project = projects.create(tx, slug, title, by=login.person)
             if settings_of(request).single_user:
-                projects.join(tx, project, person, "assessor", by=person)
+                projects.join(tx, project, login.person, "assessor", by=login.person)
     except DataError as error:
         values = {"title": title, "slug": slug}
         return render(request, "lead/new.html", status=400, values=values, problem=sentence(error))
     return redirect(f"/p/{project.slug}/setup/data")
 
 
-@router.get("/p/{slug}/setup")
-def project_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/setup")
+def project_page(request: Request, member: Member) -> Response:
     return _project_page(request, member)
 
 
-@router.post("/p/{slug}/setup/webhook")
-def save_webhook(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/setup/webhook")
+def save_webhook(request: Request, member: Member, form: FormData) -> Response:
     """Set or remove the webhook; the secret that signs its messages is shown once."""
     if form.get("remove") == "yes":
         with store_of(request).write() as tx:
@@ -126,21 +130,21 @@ def _project_page(
     )
 
 
-@router.post("/p/{slug}/setup")
-def save_project(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/setup")
+def save_project(request: Request, member: Member, form: FormData) -> Response:
     changes = {"title": field(form, "title"), "guidelines": field(form, "guidelines")}
     with store_of(request).write() as tx:
         projects.change(tx, member.project, changes, member.person)
     return redirect(f"/p/{member.project.slug}/setup/data", "saved")
 
 
-@router.get("/p/{slug}/setup/judging")
-def judging_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/setup/judging")
+def judging_page(request: Request, member: Member) -> Response:
     return _judging(request, member)
 
 
-@router.post("/p/{slug}/setup/judging")
-def save_judging(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/setup/judging")
+def save_judging(request: Request, member: Member, form: FormData) -> Response:
     """Save the tool in draft, the setting before the first answer, options at any time."""
     try:
         with store_of(request).write() as tx:
@@ -152,8 +156,8 @@ def save_judging(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/setup/people", "saved")
 
 
-@router.get("/p/{slug}/setup/assignment")
-def assignment_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/setup/assignment")
+def assignment_page(request: Request, member: Member) -> Response:
     """Show the current assignment, its problems, and what assigning again would change."""
     with store_of(request).read() as tx:
         overview = assigning.overview(tx, member.project)
@@ -167,8 +171,8 @@ def assignment_page(request: Request, member: Lead) -> Response:
     )
 
 
-@router.post("/p/{slug}/assignment")
-def assign(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/assignment")
+def assign(request: Request, member: Member, form: FormData) -> Response:
     """Assign the queries, and open the project if requested."""
     with store_of(request).write() as tx:
         assigning.assign_tasks(tx, member.project, member.person)
@@ -178,13 +182,13 @@ def assign(request: Request, member: Lead, form: Form) -> Response:
     return redirect(f"/p/{member.project.slug}/dashboard", note)
 
 
-@router.post("/p/{slug}/open")
-def reopen(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/open")
+def reopen(request: Request, member: Member, form: FormData) -> Response:
     return _set_state(request, member, "open", "opened")
 
 
-@router.post("/p/{slug}/close")
-def close(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/close")
+def close(request: Request, member: Member, form: FormData) -> Response:
     return _set_state(request, member, "closed", "closed")
 
 
@@ -357,13 +361,13 @@ FILES = [  # name, label, hint, formats, needed
 SEVERAL = ("images", "run")  # may be several files
 
 
-@router.get("/p/{slug}/setup/data")
-def data_page(request: Request, member: Lead) -> Response:
+@routes.get("/p/{slug}/setup/data")
+def data_page(request: Request, member: Member) -> Response:
     return _page(request, member)
 
 
-@router.post("/p/{slug}/preview/import")
-def preview(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/preview/import")
+def preview(request: Request, member: Member, form: FormData) -> Response:
     """Show the content of the chosen files, or the first error; nothing is stored."""
     try:
         bundle = _read(request, member.project, form)
@@ -383,8 +387,8 @@ def preview(request: Request, member: Lead, form: Form) -> Response:
     )
 
 
-@router.post("/p/{slug}/import")
-def import_(request: Request, member: Lead, form: Form) -> Response:
+@routes.post("/p/{slug}/import")
+def import_(request: Request, member: Member, form: FormData) -> Response:
     """Import the files, all or nothing; show what was omitted or corrected."""
     try:
         bundle = _read(request, member.project, form)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.core import DataError, FirstpageError
+from firstpage.core.http import sentence
 from firstpage.labeling.app import sign_in
 from firstpage.labeling.app.pages.rendering import (
-    Form,
-    PageRoute,
+    LOGIN,
+    PUBLIC,
     field,
     local_path,
+    page_routes,
     redirect,
     render,
-    sentence,
 )
 from firstpage.labeling.app.security import (
-    LoggedIn,
-    OptionalLogin,
     delete_login_cookie,
     device_of,
     headers_of,
@@ -37,19 +37,19 @@ from firstpage.labeling.app.store.invitations import Invitation
 from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.sessions import NotFound
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LOGIN)
 MAX_LENGTH = 600  # characters of a password or a token
 
 
-@router.get("/login")
-def login_page(request: Request, login: OptionalLogin, next: str = "/") -> Response:
+@routes.get("/login", **PUBLIC)
+def login_page(request: Request, login: Login | None, next: str = "/") -> Response:
     if login is not None:
         return redirect(local_path(next))
     return render(request, "login.html", next=local_path(next), login_value="")
 
 
-@router.post("/login")
-async def log_in(request: Request, form: Form, before: OptionalLogin) -> Response:
+@routes.post("/login", **PUBLIC)
+async def log_in(request: Request, before: Login | None, form: FormData) -> Response:
     """Sign in; after a failure the form is shown again with the login filled in."""
     login, target = field(form, "login"), local_path(form.get("next"))
     source = await device_of(request, login)
@@ -70,8 +70,8 @@ async def log_in(request: Request, form: Form, before: OptionalLogin) -> Respons
     return response
 
 
-@router.post("/logout")
-def log_out(request: Request, form: Form, login: LoggedIn) -> Response:
+@routes.post("/logout")
+def log_out(request: Request, login: Login, form: FormData) -> Response:
     with store_of(request).write() as tx:
         logins.end(tx, login.id)
     response = redirect("/login", "out")
@@ -79,15 +79,15 @@ def log_out(request: Request, form: Form, login: LoggedIn) -> Response:
     return response
 
 
-@router.get("/invitation/{token}")
-def invited(request: Request, token: str) -> Response:
+@routes.get("/invitation/{token}", **PUBLIC)
+def invited(request: Request, login: Login | None, token: str) -> Response:
     """Show an invitation, to be accepted as the signed-in person or with a new account."""
     offer = _offer(request, token, "join")
     return render(request, "invitation.html", invitation=offer, values={"login": "", "name": ""})
 
 
-@router.post("/invitation/{token}")
-async def accept(request: Request, token: str, form: Form, login: OptionalLogin) -> Response:
+@routes.post("/invitation/{token}", **PUBLIC)
+async def accept(request: Request, login: Login | None, token: str, form: FormData) -> Response:
     values = {"login": field(form, "login"), "name": field(form, "name")}
     try:
         result = await sign_in_pool_of(request).run(
@@ -107,13 +107,13 @@ async def accept(request: Request, token: str, form: Form, login: OptionalLogin)
     return response
 
 
-@router.get("/reset/{token}")
-def reset_page(request: Request, token: str) -> Response:
+@routes.get("/reset/{token}", **PUBLIC)
+def reset_page(request: Request, login: Login | None, token: str) -> Response:
     return render(request, "reset.html", account=_offer(request, token, "reset").login)
 
 
-@router.post("/reset/{token}")
-async def reset(request: Request, token: str, form: Form) -> Response:
+@routes.post("/reset/{token}", **PUBLIC)
+async def reset(request: Request, login: Login | None, token: str, form: FormData) -> Response:
     try:
         result = await sign_in_pool_of(request).run(
             network_of(request),
@@ -130,8 +130,8 @@ async def reset(request: Request, token: str, form: Form) -> Response:
     return response
 
 
-@router.get("/account")
-def account(request: Request, login: LoggedIn) -> Response:
+@routes.get("/account")
+def account(request: Request, login: Login) -> Response:
     return _account(request, login)
 
 
@@ -143,8 +143,8 @@ def _account(request: Request, login: Login, **context: Any) -> Response:
     )
 
 
-@router.post("/account/tokens")
-def create_token(request: Request, form: Form, login: LoggedIn) -> Response:
+@routes.post("/account/tokens")
+def create_token(request: Request, login: Login, form: FormData) -> Response:
     """Create an API token, and show it on the page of this response, once."""
     try:
         with store_of(request).write() as tx:
@@ -156,8 +156,8 @@ def create_token(request: Request, form: Form, login: LoggedIn) -> Response:
     return _account(request, login, new_token=secret)
 
 
-@router.post("/account/tokens/revoke")
-def revoke_token(request: Request, form: Form, login: LoggedIn) -> Response:
+@routes.post("/account/tokens/revoke")
+def revoke_token(request: Request, login: Login, form: FormData) -> Response:
     number = field(form, "token")
     known = number.isascii() and number.isdigit() and len(number) < 10
     with store_of(request).write() as tx:
@@ -177,8 +177,8 @@ def _days(form: FormData) -> float | None:
         raise DataError("the number of days must be a number, or empty.") from error
 
 
-@router.post("/account/password")
-async def change_password(request: Request, form: Form, login: LoggedIn) -> Response:
+@routes.post("/account/password")
+async def change_password(request: Request, login: Login, form: FormData) -> Response:
     source = session_of(request, login)
     try:
         result = await sign_in_pool_of(request).run(

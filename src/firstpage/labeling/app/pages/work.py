@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
 from markupsafe import Markup
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from firstpage.labeling.app.api import judging
-from firstpage.labeling.app.api.bodies import MAX_INT, Id
+from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.document_html import EMPTY_URL
-from firstpage.labeling.app.pages.rendering import Form, PageRoute, redirect, render, tool_labels
+from firstpage.labeling.app.pages.rendering import (
+    LOGIN,
+    MEMBER,
+    page_routes,
+    redirect,
+    render,
+    tool_labels,
+)
 from firstpage.labeling.app.sanitize import render_markdown
-from firstpage.labeling.app.security import Anyone, CurrentPerson, service_of, store_of
+from firstpage.labeling.app.security import service_of, store_of
 from firstpage.labeling.app.store import projects, tasks, tours, training
+from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.options import Options
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import scale_ends, scale_title, shown_scale
 from firstpage.labeling.app.store.sessions import TaskState
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+routes = page_routes(LOGIN)
 
 
-@router.get("/")
-def home(request: Request, person: CurrentPerson) -> Response:
+@routes.get("/")
+def home(request: Request, login: Login) -> Response:
     """List the projects; an assessor of one project is redirected to it."""
     with store_of(request).read() as tx:
-        members = projects.of_person(tx, person)
-    may_create = person.admin or any(m.is_lead for m in members)
+        members = projects.of_person(tx, login.person)
+    may_create = login.person.admin or any(m.is_lead for m in members)
     if len(members) == 1 and not may_create:
         return redirect(f"/p/{members[0].project.slug}")
     return render(request, "home.html", members=members, may_create=may_create)
 
 
 STARTED = ("started", "skipped")
-AfterId = Annotated[int | None, Query(ge=1, le=MAX_INT)]
 
 QUESTIONS = {
     "pairs": "Which document answers the query better?",
@@ -62,8 +72,8 @@ LIST_ANSWERS = [
 ]  # fmt: skip
 
 
-@router.get("/p/{slug}")
-def start(request: Request, member: Anyone) -> Response:
+@routes.get("/p/{slug}", admit=MEMBER)
+def start(request: Request, member: Member) -> Response:
     """List one's own queries, and the next one."""
     if "assessor" not in member.roles and member.is_lead:
         return redirect(f"/p/{member.project.slug}/dashboard")
@@ -86,8 +96,8 @@ def start(request: Request, member: Anyone) -> Response:
     )
 
 
-@router.get("/p/{slug}/tour")
-def guided_tour(request: Request, member: Anyone) -> Response:
+@routes.get("/p/{slug}/tour", admit=MEMBER)
+def guided_tour(request: Request, member: Member) -> Response:
     """Show the guided first task, which looks like a real one."""
     slug = member.project.slug
     return _judging_page(
@@ -102,16 +112,16 @@ def guided_tour(request: Request, member: Anyone) -> Response:
     )
 
 
-@router.post("/p/{slug}/tour")
-def skip_tour(request: Request, member: Anyone, form: Form) -> Response:
+@routes.post("/p/{slug}/tour", admit=MEMBER)
+def skip_tour(request: Request, member: Member, form: FormData) -> Response:
     """Skip the guided first task; it is not offered again."""
     with store_of(request).write() as tx:
         tours.finish(tx, member.person.id)
     return redirect(f"/p/{member.project.slug}")
 
 
-@router.get("/p/{slug}/guidelines")
-def guidelines(request: Request, member: Anyone) -> Response:
+@routes.get("/p/{slug}/guidelines", admit=MEMBER)
+def guidelines(request: Request, member: Member) -> Response:
     with store_of(request).read() as tx:
         practice = training.progress(tx, member.project, member.person.id)
     return render(
@@ -123,8 +133,8 @@ def guidelines(request: Request, member: Anyone) -> Response:
     )
 
 
-@router.get("/p/{slug}/training")
-def practice(request: Request, member: Anyone) -> Response:
+@routes.get("/p/{slug}/training", admit=MEMBER)
+def practice(request: Request, member: Member) -> Response:
     """Show the practice questions, which look like real ones."""
     slug = member.project.slug
     with store_of(request).read() as tx:
@@ -143,16 +153,16 @@ def practice(request: Request, member: Anyone) -> Response:
     )
 
 
-@router.get("/tasks/{task}")
-def judge(request: Request, task: Id, person: CurrentPerson, after: AfterId = None) -> Response:
+@routes.get("/tasks/{task}")
+def judge(request: Request, login: Login, task: Id, after: Id | None = None) -> Response:
     """Show the judging page, which gets its content from the API; `after` is the task before."""
-    state = service_of(request).state(task, person)
+    state = service_of(request).state(task, login.person)
     if state.done:
         return redirect(f"/tasks/{task}/done")
-    member = _member(request, state.project, person)
+    member = _member(request, state.project, login.person)
     with store_of(request).read() as tx:
-        practiced = training.progress(tx, member.project, person.id).needed
-        rows = tasks.of_person(tx, member.project, person.id)
+        practiced = training.progress(tx, member.project, login.person.id).needed
+        rows = tasks.of_person(tx, member.project, login.person.id)
     started = any(t.judgments or t.state in STARTED for t in rows if t.tool == state.tool)
     return _judging_page(
         request,
@@ -167,22 +177,22 @@ def judge(request: Request, task: Id, person: CurrentPerson, after: AfterId = No
     )
 
 
-@router.get("/tasks/{task}/next")
-def continue_(request: Request, task: Id, person: CurrentPerson) -> Response:
+@routes.get("/tasks/{task}/next")
+def continue_(request: Request, login: Login, task: Id) -> Response:
     """Redirect from a finished query: with lists, often of one question each, to the next."""
-    state = service_of(request).state(task, person)
+    state = service_of(request).state(task, login.person)
     if state.tool == "lists" and state.done:
-        chosen = judging.next_choice(request, _member(request, state.project, person))["task"]
+        chosen = judging.next_choice(request, _member(request, state.project, login.person))["task"]
         if chosen is not None:
             return redirect(f"/tasks/{chosen}?after={task}")
     return redirect(f"/tasks/{task}/done")
 
 
-@router.get("/tasks/{task}/done")
-def done(request: Request, task: Id, person: CurrentPerson) -> Response:
+@routes.get("/tasks/{task}/done")
+def done(request: Request, login: Login, task: Id) -> Response:
     """Confirm that a query is done, and offer the next one."""
-    state = service_of(request).state(task, person)
-    member = _member(request, state.project, person)
+    state = service_of(request).state(task, login.person)
+    member = _member(request, state.project, login.person)
     work = judging.work(request, member)
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
     remaining = sum(t["state"] in ("open", "started") for t in work["tasks"])
@@ -199,15 +209,15 @@ def done(request: Request, task: Id, person: CurrentPerson) -> Response:
     )
 
 
-@router.get("/tasks/{task}/judgments")
-def review(request: Request, task: Id, person: CurrentPerson) -> Response:
+@routes.get("/tasks/{task}/judgments")
+def review(request: Request, login: Login, task: Id) -> Response:
     """Show one's own judgments, each with a menu to change the answer."""
     service = service_of(request)
-    state = service.state(task, person)
-    member = _member(request, state.project, person)
+    state = service.state(task, login.person)
+    member = _member(request, state.project, login.person)
     rows = []
     options = member.project.options
-    for index, row in enumerate(service.judgments(task, person)):
+    for index, row in enumerate(service.judgments(task, login.person)):
         judgment, key = row.judgment, row.left.key
         value = _value(judgment.outcome, judgment.bad, key) if not judgment.skipped else "skipped"
         rows.append(

@@ -114,6 +114,7 @@ def create(
         )
     if tx.value(select(projects.c.id).where(projects.c.slug == slug)):
         raise DataError(f"a project named {slug!r} exists already; choose another short name.")
+    stored_options = read_options(options or {}).to_dict()
     row = tx.add(
         projects,
         slug=slug,
@@ -121,7 +122,7 @@ def create(
         guidelines=_check_guidelines(guidelines),
         tool=_check_tool(tool),
         setting=asdict(setting_of(setting or {})),
-        options=read_options(options or {}).model_dump(exclude_unset=True),
+        options={name: stored_options[name] for name in options or {}},
         state="draft",
         source=None if source is None else dict(source),
         created=tx.now,
@@ -202,9 +203,9 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
     if changes.get("setting") is not None:
         new["setting"] = asdict(setting_of({**asdict(project.setting), **changes["setting"]}))
     if changes.get("options") is not None:
-        options = read_options({**project.options.model_dump(), **changes["options"]})
+        options = read_options({**project.options.to_dict(), **changes["options"]})
         _check_scale(tx, project, options)
-        new["options"] = options.model_dump()
+        new["options"] = options.to_dict()
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
         actor = None if by is None else by.id

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct, structs
 
 from firstpage.core import DataError
 
@@ -23,57 +23,42 @@ RESERVED_KEYS = "cdghjpstuvxz"  # of the judging page; `tools.js` has them too
 COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-def _plain(text: str) -> str:
-    if not text.strip() or text != text.strip() or not text.isprintable():
-        raise ValueError("must be a name without line breaks")
-    return text
+Name = Annotated[str, Meta(max_length=60)]
 
 
-Name = Annotated[str, Field(max_length=60), AfterValidator(_plain)]
-
-
-class GradeLevel(BaseModel):
+class GradeLevel(Struct, frozen=True, forbid_unknown_fields=True):
     """One grade: its name, and optionally its key and its color."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     name: Name
-    key: Annotated[str, Field(pattern=r"^[a-z0-9]$")] | None = None
-    color: Annotated[str, Field(pattern=f"^{COLOR.pattern}$")] | None = None
+    key: Annotated[str, Meta(pattern="^[a-z0-9]$", max_length=1)] | None = None
+    color: Annotated[str, Meta(pattern=f"^{COLOR.pattern}$", max_length=7)] | None = None
 
 
-def check_scale(levels: list[GradeLevel]) -> list[GradeLevel]:
-    """Return a scale whose names and keys are distinct, and whose keys do nothing else."""
-    _distinct([level.name for level in levels])
+Scale = Annotated[list[GradeLevel], Meta(min_length=2, max_length=MAX_GRADES)]
+Tags = Annotated[list[Name], Meta(min_length=1, max_length=MAX_TAGS)]
+
+
+def check_scale(levels: Sequence[GradeLevel]) -> None:
+    """Raise unless names and keys of a scale are distinct, and keys have no other meaning."""
+    check_names([level.name for level in levels])
     keys = [level.key or "" for level in shown_scale(levels)]
-    _distinct(keys)
-    if any(key in RESERVED_KEYS for key in keys):
-        raise ValueError("has a key with another meaning")
-    return levels
+    if len(set(keys)) < len(keys) or any(key in RESERVED_KEYS for key in keys):
+        raise ValueError("a key occurs twice, or has another meaning")
 
 
-def check_tags(tags: list[str]) -> list[str]:
-    """Return tags that are distinct."""
-    return _distinct(tags)
-
-
-def _distinct(values: list[Any]) -> list[Any]:
-    if len(set(values)) < len(values):
-        raise ValueError("must be distinct")
-    return values
-
-
-Scale = Annotated[
-    list[GradeLevel], Field(min_length=2, max_length=MAX_GRADES), AfterValidator(check_scale)
-]
-Tags = Annotated[list[Name], Field(min_length=1, max_length=MAX_TAGS), AfterValidator(check_tags)]
+def check_names(names: Sequence[str]) -> None:
+    """Raise unless names are distinct, and can be shown in a line."""
+    if len(set(names)) < len(names):
+        raise ValueError("names must be distinct")
+    if any(not name.strip() or name != name.strip() or not name.isprintable() for name in names):
+        raise ValueError("a name must not have line breaks")
 
 
 def shown_scale(levels: Sequence[GradeLevel] | None) -> list[GradeLevel]:
     """Return the grades as they are shown, worst first, each with its key."""
     named = levels or [GradeLevel(name=name) for name in DEFAULT_NAMES]
     return [
-        level if level.key is not None else level.model_copy(update={"key": DEFAULT_KEYS[number]})
+        level if level.key is not None else structs.replace(level, key=DEFAULT_KEYS[number])
         for number, level in enumerate(named)
     ]
 

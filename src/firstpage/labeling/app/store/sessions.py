@@ -119,9 +119,9 @@ def shown_document(row: RowMapping | Mapping[str, Any], rtl: bool | None = None)
 
 def shown_options(options: Options) -> dict[str, Any]:
     """Return the options that the judging page needs; of the newer ones only those in use."""
-    shown = options.model_dump(include={"ties", "bad", "away_after"})
-    used = options.model_dump(include={"grades", "aspects", "reasons"}, exclude_none=True)
-    return {**shown, **used}
+    record = options.to_dict()
+    used = [name for name in ("grades", "aspects", "reasons") if record[name] is not None]
+    return {name: record[name] for name in ("ties", "bad", "away_after", *used)}
 
 
 def closed_reason(task: TaskRow) -> str | None:
