@@ -25,6 +25,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from firstpage.core import Advice, DataError
+from firstpage.data.column_names import QUERY_NAMES
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.groups import sort_groups
 from firstpage.data.io.files import (
@@ -140,7 +141,7 @@ class _PairRow:
     """One pair of rankings as read from a row, checked."""
 
     def __init__(self, where: str, row: Mapping[str, Any], lookup: GradeLookup, pool: bool) -> None:
-        self.query = _name(row, ("query", "qid", "query_id"))
+        self.query = _name(row, QUERY_NAMES)
         self.segment = _name(row, ("segment",))
         self.outcome = _outcome(where, row, pool)
         if row.get("lists") == "documents" and lookup is _listed_grades:
