@@ -23,7 +23,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 LOCAL := not (browser or cluster or postgres or data or torch)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1) $(TESTS)
 
-.PHONY: help demo test quick durations system lint check format coverage stress indices emulated bench soak docs clean
+.PHONY: help demo test quick lowest durations system lint check format coverage stress indices emulated bench soak docs clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -47,6 +47,13 @@ test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../s
 
 quick: $(READY)  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
 	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL) and not slow"
+
+lowest:  ## `make quick` with the lowest versions that pyproject.toml promises, in an environment of its own
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python \
+	  --resolution lowest-direct --group test -e ".[all]"
+	$(VENV)-lowest/bin/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL) and not slow"
 
 durations: $(READY)  ## record in tests/slow.txt which tests `make quick` leaves out, on an idle machine
 	mkdir -p .pytest_cache
@@ -111,4 +118,4 @@ docs: $(READY)  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

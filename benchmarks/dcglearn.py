@@ -26,9 +26,9 @@ import numpy as np
 from common import cpu_seconds, peer, seconds, show, versions
 from firstpage.data.preferences import Preferences
 from firstpage.evaluation.dcglearn import (
-    InMemoryPairSums,
     Optimum,
     Pairs,
+    PairSums,
     encode,
     reverse_pairs,
     solve,
@@ -48,7 +48,7 @@ def preferences(count: int, seed: int = 0) -> Preferences:
 
 def solve_with_firstpage(pairs: Pairs, c: float, threads: int | None = None) -> Optimum:
     """Return the optimum with its certificate."""
-    return solve(InMemoryPairSums(pairs, MARGINS, threads), weight_cone(K, L), np.full(3, c))
+    return solve(PairSums(pairs, MARGINS, threads), weight_cone(K, L), np.full(3, c))
 
 
 def solve_with_clarabel(cvxpy: Any, delta: Any, c: float) -> float:

@@ -52,24 +52,17 @@ def test_learn_writes_and_prints_a_measure(run, files):
     assert page.count('class="error c0"') == 15
 
 
-@pytest.mark.parametrize("stored", ["file", "folder"])
-def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch, stored) -> None:
+def test_cut_and_unjudged_ranks_print_notes(run, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
         {"left": [q % 3, None] * 6, "right": [(q + 1) % 3] * 12, "outcome": 1, "query": f"q{q}"}
         for q in range(6)
     ]
-    lines = [json.dumps(row) + "\n" for row in rows]
-    Path("p.jsonl").write_text("".join(lines))
-    Path("many").mkdir()
-    for number, line in enumerate(lines):
-        Path(f"many/{number}.jsonl").write_text(line)
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words: tuple[Any, ...] = (
         *("dcglearn", "learn", "p.jsonl", "--C", 1),
         *("--rounds", 0, "--test-rounds", 0),
     )
-    if stored == "folder":
-        words = ("dcglearn", "learn", "many", "--C", 1)
     notes = run(*words).stderr
     assert "some lists have 12 positions; only the first 10 count in the measure" in notes
     assert "25.0% of the positions have no grade and count as the worst grade" in notes
@@ -296,42 +289,19 @@ def test_choose_needs_either_a_measure_or_preferences(run, files):
     assert "--measure or --prefs" in err
 
 
-def test_learn_from_a_folder(run, files):
-    Path("many").mkdir()
-    for at in range(2):
-        fp.dcglearn.write_preferences(
-            fp.dcglearn.read_preferences("prefs.jsonl")[at::2], f"many/{at}.npz"
-        )
-    code, out, _ = run("dcglearn", "learn", "many", "--C", "1", "--engine", "threads", "--json")
-    assert code == 0
-    from_file = fp.dcglearn.DCGLearn(C=1).fit("prefs.jsonl").utility_
-    assert np.array(json.loads(out)["weights"]) == pytest.approx(from_file.weights)
-    code, out, _ = run("dcglearn", "learn", "many", "-o", "m.json", "--grades", "0,1,2,3,4,5")
-    assert code == 0
-    assert "use it as DCG(m.json)@10" in out
-    assert fp.dcglearn.read_utility("m.json").grades == (0, 1, 2, 3, 4, 5)
-
-
 @pytest.mark.parametrize("grades", [(1, 2, 3), (0, 2, 500)])
-def test_grades_of_a_file_and_of_a_folder_are_equal(run, files, grades):
+def test_all_grades_can_be_listed(run, files, grades):
     low, middle, high = grades
     rows = [
         {"query": f"q{q}", "left": [high, middle], "right": [low, high], "outcome": 1}
         for q in range(4)
     ]
     rows.append({"query": "q5", "left": [middle, None], "right": [low, None], "outcome": 1})
-    Path("many").mkdir()
-    for path in (Path("p.jsonl"), Path("many/p.jsonl")):
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("--grades", ",".join(map(str, grades)), "--C", 1, "--K", 2, "--json")
-    fast = ("--rounds", 0, "--test-rounds", 0)
-    records = [
-        json.loads(run("dcglearn", "learn", *arguments, *words).stdout)
-        for arguments in (("p.jsonl", *fast), ("many",))
-    ]
-    assert [record["grades"] for record in records] == [list(grades)] * 2
-    assert records[0]["weights"] == pytest.approx(np.array(records[1]["weights"]))
-    code, _, err = run("dcglearn", "learn", "many", *words, "--L", 3)
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dcglearn", "learn", "p.jsonl", "--grades", ",".join(map(str, grades)), "--K", 2)
+    settings = ("--C", 1, "--json", "--rounds", 0, "--test-rounds", 0)
+    assert json.loads(run(*words, *settings).stdout)["grades"] == list(grades)
+    code, _, err = run(*words, "--L", 3)
     assert code == 2
     assert "--grades lists all grades; leave out --L" in err
 
@@ -356,19 +326,6 @@ def test_choose_learns_the_measure_of_learn(run, files, monkeypatch):
     assert learners.pop().grades_ == (0, 1, 2, 3)
     run("dcglearn", "choose", "new.jsonl", "--prefs", "p.jsonl", "--K", 2, "--grades", "1,2,3")
     assert learners.pop().grades_ == (1, 2, 3)
-
-
-def test_options_refused_with_a_folder(run, files):
-    Path("many").mkdir()
-    code, _, err = run("dcglearn", "learn", "many")
-    assert code == 1
-    assert "contains no file of preferences" in err
-    code, _, err = run("dcglearn", "learn", "many", "--qrels", "x.qrels")
-    assert code == 2
-    assert "files of a folder must have grades in their rows" in err
-    code, _, err = run("dcglearn", "learn", "prefs.jsonl", "--engine", "threads")
-    assert code == 1
-    assert "engine applies to a folder of files only" in err
 
 
 def test_undetermined_discounts_are_not_printed(run, tmp_path: Path, monkeypatch) -> None:

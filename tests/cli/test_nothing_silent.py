@@ -71,7 +71,6 @@ SCORES = ["--scores", "a.scores", "--scores", "b.scores"]
         (["aggregate", "--data", "d.txt", *SCORES, "--tag", "x"], "--tag requires runs"),
         (["aggregate", "a.run", "b.run", "-m", "AP"], "--measure requires judgments"),
         (["dcglearn", "choose", "p.jsonl", "--measure", "m.json", "--K", "3"], "--K requires --prefs"),
-        (["dcglearn", "learn", ".", "--rounds", "10"], "--rounds requires a file of preferences"),
     ],
 )  # fmt: skip
 def test_options_without_effect_are_refused(

@@ -169,7 +169,7 @@ def test_id_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('{"text": "x"}', "a.jsonl:1: has no id; give each document one of id, docno, docid"),
+        ('{"text": "x"}', "a.jsonl:1: has no id; give each document one of id, _id, docno"),
         ('{"id": null}', "a.jsonl:1: has no id"),
         ('{"id": ""}', "a.jsonl:1: the id is empty"),
         ('{"id": " \\n "}', "a.jsonl:1: the id is empty"),

@@ -178,7 +178,7 @@ def test_control_characters_and_latin_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "message"),
     [
-        ("a.jsonl", '{"text": "x"}', "a.jsonl:1: the query has no id; give it one of id, query_id"),
+        ("a.jsonl", '{"text": "x"}', "a.jsonl:1: the query has no id; give it one of id, _id, qid"),
         ("a.jsonl", '{"id": null, "text": "x"}', "a.jsonl:1: the query has no id"),
         ("a.jsonl", '{"id": 1}', "a.jsonl:1: the query has no text; give it one of text, query"),
         (

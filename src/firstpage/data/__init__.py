@@ -16,6 +16,7 @@ To change                                   open
 what a collection is, and what it checks    dataset.py, truth.py, ids.py
 judgments and runs in memory, data frames   runs.py, frames.py
 a file format, and how it is recognized     formats/, formats/registry.py
+names of columns, in all formats            column_names.py
 LETOR text                                  formats/letor.py, formats/letor_reader.py
 tables: CSV, Parquet, Arrow, npz            formats/tables.py
 joins by document, and their notes          joins.py, columns.py, concat.py, intersection.py

@@ -2,6 +2,13 @@ from firstpage.data.categories import as_positions as as_positions
 from firstpage.data.categories import listed_features as listed_features
 from firstpage.data.categories import recoded as recoded
 from firstpage.data.categories import warn_of_unknown as warn_of_unknown
+from firstpage.data.column_names import DOCUMENT_IDS as DOCUMENT_IDS
+from firstpage.data.column_names import DOCUMENT_NAMES as DOCUMENT_NAMES
+from firstpage.data.column_names import GRADE_NAMES as GRADE_NAMES
+from firstpage.data.column_names import QUERY_IDS as QUERY_IDS
+from firstpage.data.column_names import QUERY_NAMES as QUERY_NAMES
+from firstpage.data.column_names import ROW_IDS as ROW_IDS
+from firstpage.data.column_names import TEXT_NAMES as TEXT_NAMES
 from firstpage.data.columns import ColumnMatch as ColumnMatch
 from firstpage.data.columns import match_columns as match_columns
 from firstpage.data.concat import concat_datasets as concat_datasets
@@ -14,9 +21,6 @@ from firstpage.data.folds import fold_subsets as fold_subsets
 from firstpage.data.folds import read_folds as read_folds
 from firstpage.data.folds import split_folds as split_folds
 from firstpage.data.folds import write_folds as write_folds
-from firstpage.data.frames import DOCUMENT_NAMES as DOCUMENT_NAMES
-from firstpage.data.frames import GRADE_NAMES as GRADE_NAMES
-from firstpage.data.frames import QUERY_NAMES as QUERY_NAMES
 from firstpage.data.frames import find_column as find_column
 from firstpage.data.frames import frame_numbers as frame_numbers
 from firstpage.data.frames import is_frame as is_frame

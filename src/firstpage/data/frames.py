@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError, Floats
-
-# The first name that a frame has wins: PyTerrier's frames have `qid` beside the text `query`, and
-# `docno` beside an internal `docid`.
-QUERY_NAMES = ("qid", "query_id", "q_id", "queryid", "query", "topic")
-DOCUMENT_NAMES = ("docno", "doc_id", "docid", "document_id", "document", "doc", "pid")
-LABEL_COLUMNS = ("label", "relevance", "grade", "target", "y")
-SCORE_NAMES = ("score", "scores", "sim", "similarity")
-GRADE_NAMES = (*LABEL_COLUMNS, "rel", "relevant", "judgment")
+from firstpage.data.column_names import GRADE_NAMES
 
 
 def grade_names(table: Any) -> tuple[str, ...]:

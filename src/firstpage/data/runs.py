@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from firstpage.core import Advice, Bools, DataError, Floats, Ints, inherit_sections, location
+from firstpage.data.column_names import DOCUMENT_NAMES, QUERY_NAMES, SCORE_NAMES
 from firstpage.data.frames import (
-    DOCUMENT_NAMES,
-    QUERY_NAMES,
-    SCORE_NAMES,
     find_column,
     frame_numbers,
     grade_names,

@@ -30,5 +30,6 @@ from firstpage.search.sources import check_choice as check_choice
 from firstpage.search.sources import key_among as key_among
 from firstpage.search.sources import read_old_lines as read_old_lines
 from firstpage.search.trec_text import trec_documents as trec_documents
+from firstpage.search.trec_text import trec_topics as trec_topics
 from firstpage.search.tuning import Pools as Pools
 from firstpage.search.writer import value_text as value_text

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from firstpage.core import Advice, DataError
+from firstpage.data import DOCUMENT_IDS, ROW_IDS
 from firstpage.data.formats import NO_LIMITS, LocatedRow, read_csv_rows, read_json_rows
 from firstpage.data.io import open_bytes, suffix_of
 from firstpage.search.html_pages import declared_encoding, page_values
@@ -89,9 +90,8 @@ FORMATS = {
     "npl": "NPL: a number, the text, a line of /",
     "folder": "a folder of text, Markdown and HTML files",
 }
-# `document` is the last: beside another id it is more often the text of the document.
-ID_KEYS = ("id", "docno", "docid", "doc_id", "_id", "document")
-TREC_ID_KEYS = ("docno", *(key for key in ID_KEYS if key != "docno"))
+ID_KEYS = (*ROW_IDS, *DOCUMENT_IDS)
+TREC_ID_KEYS = tuple(dict.fromkeys(("docno", *ID_KEYS)))
 MARKDOWN_SUFFIXES = (".md", ".markdown")
 PAGE_SUFFIXES = (".html", ".htm")
 FILE_SUFFIXES = (".txt", *MARKDOWN_SUFFIXES, *PAGE_SUFFIXES)
@@ -164,8 +164,9 @@ def read_documents(
     format : {"jsonl", "csv", "tsv", "parquet", "trec", "smart", "npl", "folder"}, optional
         The format of all paths.  By default it is recognized by the suffix or the first bytes.
     id_field : str, optional
-        The field that holds the id.  By default one of `id`, `docno`, `docid`, `doc_id`, `_id` and
-        `document`, in this order and in any case; in TREC text `docno` comes first.
+        The field that holds the id.  By default one of `id`, `_id`, `docno`, `docid`, `doc_id`,
+        `document_id` and `document`, in this order and in any case; in TREC text `docno` comes
+        first.
     ignore_fields : collection of str, default=()
         Fields that are not read; they may hold anything.  A warning names those that no document
         has.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from firstpage.core import Advice, DataError, location
+from firstpage.data import QUERY_IDS, ROW_IDS
 from firstpage.data.formats import NO_LIMITS, LocatedRow, read_csv_rows, read_json_rows, read_lines
 from firstpage.data.io import open_bytes
 from firstpage.search.npl import npl_records
@@ -36,7 +37,7 @@ FORMATS = {
     "npl": "NPL: a number, the text, a line of /",
     "lines": "a query per line",
 }
-QUERY_ID_KEYS = ("id", "query_id", "qid", "_id")
+QUERY_ID_KEYS = (*ROW_IDS, *QUERY_IDS)
 TEXT_KEYS = ("text", "query", "title")
 LABELING_KEYS = {"query", "text"}  # the id and the text in files of labeling projects
 NUMBERINGS = ("ids", "ordinal")
@@ -155,7 +156,7 @@ def read_queries(
     """Return the queries of a file.
 
     Read are JSON lines, tables (CSV, TSV), Parquet, TREC topics, SMART and NPL, all of them also
-    compressed (.gz, .xz, .zst).  The id of a query is its `id`, `query_id`, `qid` or `_id`, its
+    compressed (.gz, .xz, .zst).  The id of a query is its `id`, `_id`, `qid` or `query_id`, its
     text the `text`, `query` or `title`, in this order and in any case.  If it has a `text` and none
     of these ids, its id is its `query`.  A .tsv file whose first line names no id has lines of id,
     tab and text.

@@ -16,8 +16,6 @@ from firstpage.core.engine.dask_worker import open_shard_count
 from firstpage.core.engine.engine import EngineError
 from firstpage.core.errors import DataError, FirstpageWarning
 from tests.core.engine.conftest import DATA
-from tests.evaluation.dcglearn.reference import random_preferences
-from tests.narrow import present
 
 pytest.importorskip("distributed")
 RANKERS = [
@@ -86,32 +84,6 @@ def test_a_finished_job_leaves_no_open_shards(cluster, shards) -> None:
     assert sum(counts[0]) == len(shards)  # every shard was open on one worker
     assert max(counts[0]) <= -(-len(shards) // 2)  # evenly distributed
     assert cluster.run_on_workers(open_shard_count) == [0, 0]
-
-
-def test_preference_files_and_a_killed_worker(cluster, tmp_path: Path) -> None:
-    cluster.require_workers(max(2, len(cluster.workers)))
-    for at in range(5):
-        pairs = random_preferences(200, seed=at, ties=0.2, strong=0.3)
-        fp.dcglearn.write_preferences(pairs, tmp_path / f"{at}.npz")
-    local_model = fp.dcglearn.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(tmp_path)
-    killed = []
-
-    def kill(done: int, total: int) -> None:
-        if done == 2:
-            cluster.kill_worker()
-            killed.append(done)
-
-    remote = fp.dcglearn.DCGLearn(K=5, grid=(0.1, 1.0), folds=3).fit(
-        tmp_path, engine=cluster.engine, progress=kill
-    )
-    assert killed
-    assert np.array_equal(remote.weights_, local_model.weights_)
-    assert np.array_equal(
-        present(remote.validation_curve_).accuracies,
-        present(local_model.validation_curve_).accuracies,
-    )
-    assert remote.agreements_ == local_model.agreements_
-    assert cluster.run_on_workers(open_shard_count) == [0] * len(cluster.workers)
 
 
 def test_one_worker_gives_the_model_of_one_machine(cluster, shards, local_models) -> None:

@@ -305,8 +305,6 @@ def test_operations_that_shards_do_not_support_are_refused(
     for name in ("TopRank", "RankNet(scorer=mlp)"):
         with pytest.raises(DataError, match="in memory, not on shards"):
             fp.ranker(name).fit(shards)
-    with pytest.raises(DataError, match="visits single queries"):
-        fp.RankSVM(solver="n-slack").fit(shards)
     with pytest.raises(DataError, match="their own labels and query ids"):
         fp.RankNet().fit(shards, sample_weight=np.ones(80))
     with pytest.raises(DataError, match="engine requires Shards"):

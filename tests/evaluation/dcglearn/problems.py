@@ -9,7 +9,7 @@ import numpy as np
 
 from firstpage.evaluation.dcglearn.pairs import Pairs
 from firstpage.evaluation.dcglearn.solver import Optimum, center_rounding, solve
-from firstpage.evaluation.dcglearn.sums import InMemoryPairSums
+from firstpage.evaluation.dcglearn.sums import PairSums
 from firstpage.evaluation.dcglearn.weights import Cone, weight_cone
 
 SIZES = (1, 2, 5, 20, 39, 60, 200, 400)
@@ -33,9 +33,7 @@ class Problem:
     margins: np.ndarray
 
     def solve(self, start=None, center=None) -> Optimum:
-        return solve(
-            InMemoryPairSums(self.pairs, self.margins), self.cone, self.costs, start, center
-        )
+        return solve(PairSums(self.pairs, self.margins), self.cone, self.costs, start, center)
 
 
 def random_problem(rng: np.random.Generator) -> Problem:
@@ -101,7 +99,7 @@ def fits(rng: np.random.Generator) -> Iterator[tuple[str, Optimum, float]]:
         pairs[rng.permutation(len(pairs))], problem.cone, problem.costs, problem.margins
     )
     yield "permuted rows, from the full fit", permuted.solve(cold.steps), 0.0
-    sums, start = InMemoryPairSums(pairs, problem.margins), None
+    sums, start = PairSums(pairs, problem.margins), None
     for factor in (1e-3, 1.0, 1e3):
         costs = np.clip(factor * problem.costs, 1e-6, 1e6)
         optimum = solve(sums, problem.cone, costs, start)

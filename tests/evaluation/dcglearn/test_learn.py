@@ -328,12 +328,12 @@ def test_invalid_parameters_raise(parameters, message):
         ({"valid": varied(10)}, "valid chooses C, which is 1.0; omit valid, or use C='cv'."),
     ],
 )
-@pytest.mark.parametrize("stored", ["memory", "file", "folder"])
+@pytest.mark.parametrize("stored", ["memory", "file"])
 def test_arguments_without_effect_are_refused(arguments, message, stored, tmp_path):
     data = varied(20)
-    if stored != "memory":
+    if stored == "file":
         fp.dcglearn.write_preferences(data, tmp_path / "p.jsonl")
-        data = tmp_path / "p.jsonl" if stored == "file" else tmp_path
+        data = tmp_path / "p.jsonl"
     with pytest.raises(DataError) as error:
         DCGLearn(10, C=1.0).fit(data, **arguments)
     assert message in str(error.value)
@@ -443,16 +443,9 @@ def test_validation_curve_covers_both_forms():
         assert present(path).accuracy(form) == pytest.approx(accuracy, abs=0.04)
 
 
-@pytest.mark.parametrize("stored", ["memory", "files"])
-def test_unjudged_documents_have_grade_0_where_all_grades_are_above_it(stored, tmp_path, recwarn):
+def test_unjudged_documents_have_grade_0_where_all_grades_are_above_it(recwarn):
     left, right = [[2, 1], [1, 2], [2, 2]] * 4, [[2, None], [None, 2], [2]] * 4
-    pairs = fp.dcglearn.Preferences.from_grades(left, right, query=range(12))
-    data = pairs
-    if stored == "files":
-        for part in range(2):
-            half = pairs[np.arange(12) % 2 == part]
-            fp.dcglearn.write_preferences(half, tmp_path / f"{part}.npz")
-        data = tmp_path
+    data = fp.dcglearn.Preferences.from_grades(left, right, query=range(12))
     learner = fp.dcglearn.DCGLearn(2, C=1.0).fit(data)
     assert learner.grades_ == (0, 1, 2)
     assert learner.weights_.shape == (2, 3)

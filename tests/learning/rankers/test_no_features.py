@@ -24,7 +24,6 @@ ON_CPU = [
     fp.ListMLE(scorer="trees(count=3)"),
     fp.ListMLE(scorer="trees(count=3, library=xgboost)"),
     fp.ListNet(solver="sgd(max_iter=5)"),
-    fp.RankSVM(solver="n-slack"),
     fp.RankBoost(weak="features"),
     fp.ListNet(normalize="minmax"),
 ]

@@ -91,9 +91,8 @@ def structural_constraints(
     return list(zip((factors[:, None] * normals)[counted], deltas[counted], strict=True))
 
 
-@pytest.mark.parametrize("solver", ["auto", "n-slack"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
-def test_rank_svm_reaches_the_optimum(C: float, solver: str) -> None:
+def test_rank_svm_reaches_the_optimum(C: float) -> None:
     """With one slack per pair the objective is the sum over the pairs."""
     dataset = data()
     pairs = [
@@ -104,18 +103,17 @@ def test_rank_svm_reaches_the_optimum(C: float, solver: str) -> None:
         if y[u] > y[v]
     ]
     expected = optimum(pairs, C, np.full(len(pairs), 1 / QUERIES))
-    ranker = fp.RankSVM(C=C, solver=solver).fit(dataset)
+    ranker = fp.RankSVM(C=C).fit(dataset)
     assert ranker.objective_ == pytest.approx(expected, rel=1e-3)
     assert ranker.objective_ >= expected * (1 - 1e-6)
     assert (1 - ranker.gap_) * ranker.objective_ <= expected * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("solver", ["auto", "n-slack"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_svm_map_reaches_the_optimum(C: float, solver: str) -> None:
+def test_svm_map_reaches_the_optimum(C: float) -> None:
     dataset = data(1)
     expected = optimum([ap_constraints(X, y > 0) for X, y in by_query(dataset)], C)
-    ranker = fp.SVMMAP(C=C, solver=solver).fit(dataset)
+    ranker = fp.SVMMAP(C=C).fit(dataset)
     assert ranker.objective_ == pytest.approx(expected, rel=1e-3)
 
 
@@ -143,11 +141,10 @@ def test_focused_svm_reaches_the_optimum(C: float, beta: float) -> None:
     assert ranker.objective_ == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("solver", ["auto", "n-slack"])
 @pytest.mark.parametrize("delta", ["NDCG", "NDCG@2", "Precision@2"])
 @pytest.mark.parametrize("C", [1.0, 100.0])
 @pytest.mark.parametrize("cls", [fp.TopMargin, fp.TopSlack])
-def test_structural_rankers_reach_the_optimum(cls, C: float, delta: str, solver: str) -> None:
+def test_structural_rankers_reach_the_optimum(cls, C: float, delta: str) -> None:
     """The reference is the mean of the true rankings."""
     dataset = data(3)
     kind, _, depth = delta.partition("@")
@@ -165,7 +162,7 @@ def test_structural_rankers_reach_the_optimum(cls, C: float, delta: str, solver:
     expected = optimum(constraints, C)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        ranker = cls(C=C, delta=delta, reference="mean", solver=solver).fit(dataset)
+        ranker = cls(C=C, delta=delta, reference="mean").fit(dataset)
     assert ranker.objective_ <= expected * 1.001
     assert ranker.objective_ >= expected * 0.999
     assert (1 - ranker.gap_) * ranker.objective_ <= expected * (1 + 1e-6)

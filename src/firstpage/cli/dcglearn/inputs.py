@@ -11,7 +11,7 @@ from firstpage.cli import options, shared
 from firstpage.core import DataError
 from firstpage.data.formats import read_run
 from firstpage.data.io import suffix_of
-from firstpage.data.preferences import PreferenceFiles, Preferences, read_preferences
+from firstpage.data.preferences import Preferences, read_preferences
 
 ranking_options = options.combine(
     click.option(
@@ -49,15 +49,6 @@ def read(
     return read_preferences(
         path, qrels=shared.read_qrels_option(qrels), runs=runs_by_name, grades=grades, pool=pool
     )
-
-
-def list_folder(path: Path, qrels: Path | None, runs: tuple[Path, ...]) -> PreferenceFiles:
-    """Return the files of a folder, which are read one by one later."""
-    if qrels is not None or runs:
-        raise click.UsageError(
-            "the files of a folder must have grades in their rows; leave out --qrels and --run."
-        )
-    return PreferenceFiles.from_paths(path)
 
 
 def _run_name(path: Path) -> str:

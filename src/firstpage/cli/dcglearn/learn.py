@@ -19,10 +19,10 @@ from firstpage.evaluation.dcglearn import (
     advice,
     compare_with_dcg,
     intervals,
-    length_notes,
     position_test,
     simulate,
-    unjudged_fraction_notes,
+    truncation_notes,
+    unjudged_notes,
 )
 from firstpage.interop.report import utility_page, utility_text
 
@@ -98,7 +98,6 @@ from firstpage.interop.report import utility_page, utility_text
     show_default=True,
     help="What DCG(FILE) computes: gains times discounts, or a weight per rank and grade.",
 )
-@options.engine
 @options.seed
 @options.output("json", help="Write the measure to this file (.json).")
 @click.option(
@@ -113,7 +112,6 @@ def command(
     rounds: int,
     tests: int,
     form: Any,
-    engine: str | None,
     output: Path | None,
     html: Path | None,
     as_json: bool,
@@ -121,9 +119,7 @@ def command(
 ) -> None:
     """Learn a measure from preferences between rankings.
 
-    PREFS has pairs of rankings, one of which is preferred: JSON lines, CSV, Parquet or .npz, or a
-    folder of such files.  Those of a folder are read one by one, or by a cluster (--engine),
-    without intervals and tests.
+    PREFS has pairs of rankings, one of which is preferred: JSON lines, CSV, Parquet or .npz.
 
     The measure is used by its file: firstpage evaluate -m "DCG(measure.json)@10"
     """
@@ -133,18 +129,12 @@ def command(
         raise click.UsageError("--grades lists all grades; leave out --L, their number.")
     all_grades = inputs.parse_grades(grades)
     learner = _learner(settings, all_grades)
-    is_folder = prefs.is_dir()
-    options.only_with("a file of preferences, not with a folder", not is_folder, "rounds", "tests")
-    preferences: Any
-    if is_folder:
-        preferences = inputs.list_folder(prefs, qrels, runs)
-    else:
-        preferences = inputs.read(prefs, qrels, runs, all_grades)
+    preferences = inputs.read(prefs, qrels, runs, all_grades)
     with shared.progress_bar("choosing C") as progress:
-        learner.fit(preferences, progress=progress, engine=engine)
+        learner.fit(preferences, progress=progress)
     for text in _notes(learner):
         shared.note(text)
-    about = learner.about() if is_folder else _about(learner, rounds, tests, form)
+    about = _about(learner, rounds, tests, form)
     utility = replace(learner.utility_, about=about).with_form(form)
     if output is not None:
         utility.save(output)
@@ -182,9 +172,9 @@ def _parse_cost(text: str) -> Any:
 def _notes(learner: DCGLearn) -> Iterator[str]:
     """Yield what the defaults of --K and --unjudged change about the lists."""
     if not options.on_command_line("depth"):
-        yield from length_notes(learner.longest_list_, learner.positions_)
+        yield from truncation_notes(learner.preferences_, learner.K)
     if not options.on_command_line("unjudged"):
-        yield from unjudged_fraction_notes(learner.unjudged_fraction_, learner.unjudged_)
+        yield from unjudged_notes(learner.preferences_, learner.K, learner.unjudged)
 
 
 def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, Any]:

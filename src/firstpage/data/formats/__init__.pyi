@@ -13,7 +13,6 @@ from firstpage.data.formats.registry import format_of as format_of
 from firstpage.data.formats.registry import read as read
 from firstpage.data.formats.registry import read_judgments as read_judgments
 from firstpage.data.formats.registry import write as write
-from firstpage.data.formats.row_reader import MAX_LINE_BYTES as MAX_LINE_BYTES
 from firstpage.data.formats.row_reader import NO_LIMITS as NO_LIMITS
 from firstpage.data.formats.row_reader import PARQUET_SLICE_ROWS as PARQUET_SLICE_ROWS
 from firstpage.data.formats.row_reader import ByteStream as ByteStream

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from firstpage.core import DataError, location, unescape_formula
+from firstpage.data.column_names import QUERY_NAMES
 from firstpage.data.formats.row_reader import separator_of
 from firstpage.data.formats.tables import import_polars
-from firstpage.data.frames import QUERY_NAMES, find_column, is_frame
+from firstpage.data.frames import find_column, is_frame
 from firstpage.data.io.files import read_all, suffix_of
 
 COLUMN_TABLES = (".parquet", ".arrow", ".feather", ".ipc")

@@ -218,9 +218,15 @@ def read_parquet_rows(name: str, stream: ByteStream, limits: ReadLimits) -> Iter
     try:
         table = _read_parquet(polars, name, data, limits)
     except polars.exceptions.PolarsError as error:
-        raise DataError(f"{name}: cannot be read as Parquet ({error}).") from error
+        raise DataError(f"{name}: cannot be read as Parquet ({first_line(error)}).") from error
     for number, row in enumerate(table.iter_rows(named=True), 1):
         yield f"{name}: row {number}", {k: v for k, v in row.items() if v is not None}
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of another library."""
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__
 
 
 def _read_parquet(polars: Any, name: str, data: io.BytesIO, limits: ReadLimits) -> Any:

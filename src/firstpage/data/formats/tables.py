@@ -31,10 +31,10 @@ from firstpage.data.categories import (
     integer_codes,
     text_codes,
 )
+from firstpage.data.column_names import DOCUMENT_IDS, LABEL_NAMES, QUERY_NAMES
 from firstpage.data.dataset import Dataset
 from firstpage.data.formats.feature_buffers import FLOAT64_COMMAND, float_type
-from firstpage.data.formats.row_reader import separator_of
-from firstpage.data.frames import LABEL_COLUMNS
+from firstpage.data.formats.row_reader import first_line, separator_of
 from firstpage.data.ids import are_distinct_integers, is_identifier, is_missing
 from firstpage.data.io.files import (
     BOM,
@@ -46,8 +46,6 @@ from firstpage.data.io.files import (
 )
 from firstpage.data.suspicious import data_warnings, warn_about
 
-QUERY_COLUMNS = ("qid", "query_id", "queryid", "query")
-DOCUMENT_COLUMNS = ("docid", "doc_id", "document", "document_id", "docno")
 HEADER_BYTES = 1 << 20  # read to find the first line of a CSV file
 TYPE_ROWS = 10_000  # rows of a CSV file that usually decide about the types of columns
 RECIPE = "firstpage-recipe"  # the key of the recipe of the features in Parquet metadata
@@ -98,7 +96,7 @@ def read_table(
     try:
         frame = read(source, **options)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read as a table ({_first_line(error)}).") from error
+        raise DataError(f"{file}: cannot be read as a table ({first_line(error)}).") from error
     data = from_frame(
         frame,
         str(file),
@@ -117,8 +115,8 @@ def read_table(
 
 def _id_columns(header: list[str], source: str, qid: str | None, docid: str | None) -> list[str]:
     """Return the columns of ids, which are text also where they look like numbers."""
-    query = _find(header, qid, QUERY_COLUMNS, "query id", source)
-    document = _find(header, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
+    query = _find(header, qid, QUERY_NAMES, "query id", source)
+    document = _find(header, docid, DOCUMENT_IDS, "document id", source, optional=True)
     return [query] if document is None else [query, document]
 
 
@@ -189,9 +187,9 @@ def from_frame(
     """Return the dataset of a polars or pandas frame or an Arrow table; options of `read_table`."""
     columns = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     _check_distinct(columns, source)
-    y = _find(columns, label, LABEL_COLUMNS, "label", source, optional=not labeled)
-    q = _find(columns, qid, QUERY_COLUMNS, "query id", source)
-    d = _find(columns, docid, DOCUMENT_COLUMNS, "document id", source, optional=True)
+    y = _find(columns, label, LABEL_NAMES, "label", source, optional=not labeled)
+    q = _find(columns, qid, QUERY_NAMES, "query id", source)
+    d = _find(columns, docid, DOCUMENT_IDS, "document id", source, optional=True)
     if position is not None:
         _find(columns, position, (), "position", source)
     features = [c for c in columns if c not in (y, q, d, position)]
@@ -201,7 +199,7 @@ def from_frame(
             raise DataError(
                 f"{source}: there is no feature {name!r} (there are {_some(features)})."
             )
-    special = (*LABEL_COLUMNS, *QUERY_COLUMNS, *DOCUMENT_COLUMNS)
+    special = (*LABEL_NAMES, *QUERY_NAMES, *DOCUMENT_IDS)
     suspicious = [str(c) for c in features if str(c).lower() in special]
     if suspicious:
         warn(
@@ -448,11 +446,6 @@ def _cast(values: Any, dtype: str, where: str) -> Any:
     return cast
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__
-
-
 def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = None) -> None:
     """Write a Parquet, CSV or Arrow file; the suffix or `kind` selects the format."""
     file = Path(path)
@@ -480,7 +473,7 @@ def write_table(data: Dataset, path: str | os.PathLike[str], kind: str | None = 
 def _check_feature_names(data: Dataset, file: Path) -> None:
     """Refuse a feature that would be read as the document id, or as another identifier."""
     names = data.feature_names or ()
-    taken = [n for n in names if n.lower() in DOCUMENT_COLUMNS]
+    taken = [n for n in names if n.lower() in DOCUMENT_IDS]
     if data.docids is None and taken:
         raise DataError(
             f"{file}: the feature {taken[0]!r} would be read as the document id; rename it."
@@ -517,7 +510,7 @@ def read_npz(path: str | os.PathLike[str], labeled: bool = True) -> Dataset:
         with np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
-        raise DataError(f"{file}: cannot be read as npz ({_first_line(error)}).") from error
+        raise DataError(f"{file}: cannot be read as npz ({first_line(error)}).") from error
     if not labeled and "y" not in arrays and "qid" in arrays:
         arrays["y"] = np.full(len(arrays["qid"]), np.nan)
     missing = [name for name in ("y", "qid") if name not in arrays]

@@ -3,7 +3,9 @@
 Files are read at once into columns; uploads are read line by line, with limits.  Both accept the
 same lines and raise the same errors.
 
-`trec_tabs` has the rule by which blanks or tabs separate the fields, `trec_writer` the writers.
+A line with exactly one tab between its fields (3 in qrels, 5 in runs) is split at the tabs, so that
+ids may contain blanks.  `trec_writer` writes such files where an id contains a blank; trec_eval
+does not read them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from firstpage.core.kernels.parsing import trec as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
 from firstpage.data.formats.row_reader import ByteStream, ReadLimits, read_lines
-from firstpage.data.formats.trec_tabs import hide_blanks, split_fields
 from firstpage.data.groups import duplicate_rows, offsets_from_lengths
 from firstpage.data.ids import Ids
 from firstpage.data.io.files import BOM, decompressed, read_all
@@ -71,7 +72,7 @@ def _at_line(run: Run, row: int) -> str:
 
 SECOND_FIELD = b"\t0"
 HEAD_BYTES = 1 << 16  # in which the first line is looked for
-LINE_FEED = 10
+TAB, LINE_FEED = 9, 10
 
 
 class RankedLines(Column):
@@ -412,6 +413,38 @@ def _too_many_fields(kind: type[Column], where: str) -> DataError:
 def _not_a_number(kind: type[Column], where: str, word: bytes) -> DataError:
     shown = word[:60].decode("utf-8", "replace")
     return DataError(f"{where}: the {kind.value_name} must be a number; got {shown!r}.")
+
+
+def split_fields(line: bytes, kind: type[Column]) -> list[bytes]:
+    """Return the fields of a line, split at its tabs if it has one between any two fields."""
+    if line.count(b"\t") != len(kind.fields) - 1:
+        return line.split()
+    return [field for field in map(bytes.strip, line.split(b"\t")) if field]
+
+
+def hide_blanks(text: Bytes, kind: type[Column]) -> Bytes:
+    """Return the text with placeholders for the blanks inside fields that tabs separate.
+
+    Blanks then separate all fields, as the kernel expects.  The length of the text does not change.
+    """
+    tabs = np.flatnonzero(text == TAB)
+    blank = (text == 32) | ((text >= 11) & (text <= 13))
+    line_feeds = np.flatnonzero(text == LINE_FEED)
+    tabs_per_line = np.diff(np.searchsorted(tabs, line_feeds), prepend=0)
+    tabbed = tabs_per_line == len(kind.fields) - 1
+    blank &= np.repeat(tabbed, np.diff(line_feeds, prepend=-1))
+    edges = np.flatnonzero(np.diff(blank.view(np.int8), prepend=0, append=0))
+    starts, ends = edges[::2], edges[1::2]  # of runs of blanks; a line feed ends the text
+    around = np.stack([text[starts - 1], text[ends]])
+    inside = ((around != TAB) & (around != LINE_FEED)).all(axis=0)
+    if not inside.any():
+        return text
+    change = np.zeros(len(text), np.int8)
+    change[starts[inside]], change[ends[inside]] = 1, -1
+    hidden = text.copy()
+    positions = np.flatnonzero(np.cumsum(change, dtype=np.int8))
+    hidden[positions] = text[positions] % 8 + 1  # distinct, and neither blanks nor line feeds
+    return hidden
 
 
 def to_qrels(data: Dataset) -> Qrels:

@@ -6,10 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
+from firstpage.core import DataError, warn
+from firstpage.core.kernels import find_separator
 from firstpage.data.dataset import Dataset
-from firstpage.data.formats.trec import to_qrels
-from firstpage.data.formats.trec_tabs import field_separator
-from firstpage.data.ids import check_identifier, encode_text
+from firstpage.data.formats.trec import TAB, to_qrels
+from firstpage.data.groups import duplicate_rows
+from firstpage.data.ids import BLANKS, check_identifier, encode_text
 from firstpage.data.io.files import write_bytes
 from firstpage.data.runs import Column, Qrels, Run
 
@@ -101,6 +105,44 @@ def write_run(run: Run, path: str | os.PathLike[str]) -> None:
                 for rank, (score, doc) in enumerate(sorted(rows, reverse=True), 1)
             )
             out.write(encode_text("".join(lines)))
+
+
+def field_separator(table: Column, target: str | os.PathLike[str]) -> str:
+    """Return a blank, or a tab if an id contains a blank, with a warning.
+
+    Raises an error for what a TREC file cannot represent: repeated documents, and ids that would
+    not be read back unchanged.
+    """
+    duplicates = duplicate_rows(
+        table.docids.hashes, table.offsets, np.ones(len(table.values), bool)
+    )
+    if len(duplicates):
+        row = int(duplicates[0])
+        query = table.queries[int(np.searchsorted(table.offsets, row, side="right")) - 1]
+        raise DataError(
+            f"{table.source or table.name}: document {table.docids[row]!r} occurs twice in query "
+            f"{query!r}, which a TREC file does not allow; drop one."
+        )
+    example = ""
+    for names, kind in ((table.queries, "query id"), (table.docids, "document id")):
+        filled = bool((names.ends > names.starts).all())
+        if filled and find_separator(names.data, names.starts, names.ends, TAB) < 0:
+            continue
+        for name in names:
+            if not name or name != name.strip(BLANKS) or any(c in "\t\n\r" for c in name):
+                raise DataError(
+                    f"the {kind} {name!r} cannot be written to a TREC file (it is empty, or has a "
+                    "tab, a line end or a blank at its start or end)."
+                )
+            if not example and any(c in BLANKS for c in name):
+                example = f"the {kind} {name!r}"
+    if not example:
+        return " "
+    warn(
+        f"{os.fspath(target)}: {example} contains a blank, so the fields are separated by tabs; "
+        "trec_eval does not read such a file."
+    )
+    return "\t"
 
 
 def _grade_text(value: float) -> str:

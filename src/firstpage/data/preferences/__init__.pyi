@@ -1,4 +1,3 @@
-from firstpage.data.preferences.files import PreferenceFiles as PreferenceFiles
 from firstpage.data.preferences.files import read_preferences as read_preferences
 from firstpage.data.preferences.files import rows_to_judge as rows_to_judge
 from firstpage.data.preferences.files import write_json_lines as write_json_lines

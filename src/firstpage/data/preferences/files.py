@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -26,6 +25,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from firstpage.core import Advice, DataError
+from firstpage.data.column_names import QUERY_NAMES
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.groups import sort_groups
 from firstpage.data.io.files import (
@@ -141,7 +141,7 @@ class _PairRow:
     """One pair of rankings as read from a row, checked."""
 
     def __init__(self, where: str, row: Mapping[str, Any], lookup: GradeLookup, pool: bool) -> None:
-        self.query = _name(row, ("query", "qid", "query_id"))
+        self.query = _name(row, QUERY_NAMES)
         self.segment = _name(row, ("segment",))
         self.outcome = _outcome(where, row, pool)
         if row.get("lists") == "documents" and lookup is _listed_grades:
@@ -413,78 +413,3 @@ def preference_rows(preferences: Preferences) -> Iterator[dict[str, Any]]:
         if segment is not None:
             row["segment"] = segment[pair]
         yield row
-
-
-PREFERENCE_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".npz")
-
-
-@dataclass(frozen=True)
-class PreferenceFiles:
-    """Files of preferences, each of which is processed as a shard.
-
-    Use `PreferenceFiles.from_paths` for the files of a folder.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files in their order.
-    source : str
-        What error messages call them.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import firstpage as fp
-    >>> pairs = fp.dcglearn.Preferences.from_grades([[3, 0]], [[0, 3]], [1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("a.jsonl", "b.npz"):
-    ...         fp.dcglearn.write_preferences(pairs, os.path.join(folder, name))
-    ...     len(fp.dcglearn.PreferenceFiles.from_paths(folder))
-    2
-    """
-
-    paths: tuple[Path, ...]
-    source: str
-
-    def __len__(self) -> int:
-        """Return the number of files."""
-        return len(self.paths)
-
-    @classmethod
-    def from_paths(cls, paths: str | os.PathLike[str] | Iterable[Path]) -> PreferenceFiles:
-        """Return the preference files of a folder, or those listed.
-
-        Parameters
-        ----------
-        paths : path or iterable of Path
-            A folder, whose files are taken by name; or files.
-
-        Returns
-        -------
-        PreferenceFiles
-            The files.
-
-        Raises
-        ------
-        DataError
-            If the folder does not exist, is empty, or has other files.
-        """
-        if not isinstance(paths, (str, os.PathLike)):
-            listed = tuple(Path(path) for path in paths)
-            return cls(listed, str(listed[0].parent) if listed else "no files")
-        folder = Path(paths)
-        if not folder.is_dir():
-            raise DataError(f"{folder}: no such folder of preferences.")
-        files = tuple(
-            sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
-        )
-        suffixes = ", ".join(PREFERENCE_SUFFIXES)
-        others = [f.name for f in files if suffix_of(f)[0] not in PREFERENCE_SUFFIXES]
-        if others:
-            raise DataError(
-                f"{folder}: {others[0]} is not a file of preferences; all files must end in "
-                f"{suffixes}."
-            )
-        if not files:
-            raise DataError(f"{folder}: contains no file of preferences ({suffixes}).")
-        return cls(files, str(folder))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from firstpage.core import DataError, csv_line, location, unescape_formula
+from firstpage.data.column_names import QUERY_NAMES
 from firstpage.data.formats.row_reader import read_file_cells, read_file_rows
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes
@@ -26,7 +27,7 @@ from firstpage.data.preferences.pairs import PreferencePairs
 from firstpage.data.preferences.preferences import MAX_WEIGHT
 
 COLUMNS = {
-    "query": ("topic", "query", "qid"),
+    "query": QUERY_NAMES,
     "left": ("arg1", "left", "a"),
     "right": ("arg2", "right", "b"),
     "outcome": ("vote", "outcome", "label"),

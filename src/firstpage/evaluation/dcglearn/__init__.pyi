@@ -1,4 +1,3 @@
-from firstpage.data.preferences.files import PreferenceFiles as PreferenceFiles
 from firstpage.data.preferences.files import read_preferences as read_preferences
 from firstpage.data.preferences.files import write_preferences as write_preferences
 from firstpage.data.preferences.preferences import Preferences as Preferences
@@ -32,9 +31,7 @@ from firstpage.evaluation.dcglearn.measure_coherence import list_agreement as li
 from firstpage.evaluation.dcglearn.measure_coherence import list_values as list_values
 from firstpage.evaluation.dcglearn.pairs import Pairs as Pairs
 from firstpage.evaluation.dcglearn.pairs import encode as encode
-from firstpage.evaluation.dcglearn.pairs import length_notes as length_notes
 from firstpage.evaluation.dcglearn.pairs import truncation_notes as truncation_notes
-from firstpage.evaluation.dcglearn.pairs import unjudged_fraction_notes as unjudged_fraction_notes
 from firstpage.evaluation.dcglearn.pairs import unjudged_notes as unjudged_notes
 from firstpage.evaluation.dcglearn.simulation import DIFFERENCE_TOLERANCE as DIFFERENCE_TOLERANCE
 from firstpage.evaluation.dcglearn.simulation import GRADES as GRADES
@@ -50,7 +47,7 @@ from firstpage.evaluation.dcglearn.simulation import utility_accuracy as utility
 from firstpage.evaluation.dcglearn.simulation import zhou_simulator as zhou_simulator
 from firstpage.evaluation.dcglearn.solver import Optimum as Optimum
 from firstpage.evaluation.dcglearn.solver import solve as solve
-from firstpage.evaluation.dcglearn.sums import InMemoryPairSums as InMemoryPairSums
+from firstpage.evaluation.dcglearn.sums import PairSums as PairSums
 from firstpage.evaluation.dcglearn.system_rankings import SystemRankings as SystemRankings
 from firstpage.evaluation.dcglearn.system_rankings import parse_dcg as parse_dcg
 from firstpage.evaluation.dcglearn.validation import differences as differences
@@ -63,7 +60,6 @@ __all__ = [
     "Coherence",
     "DCGLearn",
     "Intervals",
-    "PreferenceFiles",
     "Preferences",
     "Utility",
     "Verdict",

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints, Progress, warn
-from firstpage.core.engine import open_engine
 from firstpage.data.preferences import (
     Form,
-    PreferenceFiles,
     Preferences,
     Unjudged,
     Utility,
+    factorize,
     read_preferences,
 )
 from firstpage.evaluation.dcglearn.pairs import (
@@ -25,25 +23,18 @@ from firstpage.evaluation.dcglearn.pairs import (
     check_parameters,
     check_size,
     encode,
+    never_differs,
+    notes,
     unjudged_fraction,
 )
 from firstpage.evaluation.dcglearn.segments import Segment, learn_segments
-from firstpage.evaluation.dcglearn.sharded import (
-    PreferenceShard,
-    ShardedProblem,
-    ShardOptions,
-    shard_job,
-    survey_files,
-    survey_lists,
-)
 from firstpage.evaluation.dcglearn.solver import Optimum
 from firstpage.evaluation.dcglearn.validation import (
     GRID,
-    InMemoryProblem,
-    LearningProblem,
     LearningSpec,
     PreferenceAgreement,
     ValidationCurve,
+    cross_validation_curve,
     differences,
     folds,
     preference_agreement,
@@ -147,11 +138,11 @@ class DCGLearn:
     counts_ : dict of str to int
         Numbers of pairs, of ties and of pairs without a difference.
     preferences_ : Preferences
-        The training preferences.  Not available after a fit over files.
+        The training preferences.
     pairs_ : Pairs
-        The encoded training pairs.  Not available after a fit over files.
+        The encoded training pairs.
     groups_ : ndarray
-        Query number of each encoded pair.  Not available after a fit over files.
+        Query number of each encoded pair.
     optimum_ : Optimum
         Solution of the learning problem.
     spec_ : LearningSpec
@@ -160,10 +151,6 @@ class DCGLearn:
         Parameters of the fit, by name.
     unjudged_ : str
         Treatment of unjudged documents in the fit.
-    unjudged_fraction_ : float
-        Fraction of the positions that count, up to the longest list, without a grade.
-    longest_list_ : int
-        Length of the longest list, of which K positions count.
 
     References
     ----------
@@ -209,16 +196,14 @@ class DCGLearn:
         *,
         valid: Preferences | None = None,
         progress: Progress | None = None,
-        engine: Any = None,
         **more: Any,
     ) -> DCGLearn:
         """Learn from preferences.
 
         Parameters
         ----------
-        left : Preferences, path, PreferenceFiles or sequence of sequences of int
-            The preferences; or a file of preferences; or a folder of such files, which are
-            processed one by one without being held in memory; or the grades of the left rankings.
+        left : Preferences, path or sequence of sequences of int
+            The preferences, a file of preferences, or the grades of the left rankings.
         right : sequence of sequences of int, optional
             Grades of the right rankings, where `left` has grades.
         outcome : sequence of int, optional
@@ -228,8 +213,6 @@ class DCGLearn:
             Preferences by which to choose C ("cv"), instead of cross-validation.
         progress : callable, optional
             Called with (done, total) while C is chosen.
-        engine : str or Dask Client, optional
-            Where to process a folder of files: "threads", "dask://host:port" or a Dask Client.
         **more
             Further arguments of `Preferences.from_grades`, where `left` has grades: weight, query,
             segment, grades.
@@ -246,25 +229,14 @@ class DCGLearn:
         """
         check_parameters(**self.get_params())
         self._check_valid(valid)
-        is_path = isinstance(left, (str, os.PathLike))
-        data = open_preferences(left, self.grades) if is_path else left
-        if isinstance(data, (Preferences, PreferenceFiles)):
+        if isinstance(left, (str, os.PathLike)):
+            left = read_preferences(left, grades=self.grades)
+        if isinstance(left, Preferences):
             _refuse_arguments(right=right, outcome=outcome, **more)
-        fresh = replace(self)  # a fit that fails must not change this object
-        if isinstance(data, PreferenceFiles):
-            fresh._fit_files(data, valid, progress, engine)
-        elif engine is not None:
-            raise DataError(
-                "engine applies to a folder of files only; these preferences are in memory."
-            )
-        elif isinstance(data, Preferences):
-            fresh._fit_in_memory(data, valid, progress)
         else:
-            fresh._fit_in_memory(
-                Preferences.from_grades(data, right, outcome, **{"grades": self.grades, **more}),
-                valid,
-                progress,
-            )
+            left = Preferences.from_grades(left, right, outcome, **{"grades": self.grades, **more})
+        fresh = replace(self)  # a fit that fails must not change this object
+        fresh._fit(left, valid, progress)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         vars(self).update({k: v for k, v in vars(fresh).items() if k.endswith("_")})
@@ -281,26 +253,30 @@ class DCGLearn:
         if self.C != "cv":
             raise DataError(f"valid chooses C, which is {self.C}; omit valid, or use C='cv'.")
 
-    def _fit_in_memory(
+    def _fit(
         self, preferences: Preferences, valid: Preferences | None, progress: Progress | None
     ) -> None:
+        """Choose C and solve."""
         if not len(preferences):
             raise DataError(f"{preferences.source}: there are no pairs to learn from.")
-        self.longest_list_ = preferences.n_positions
-        self.unjudged_fraction_ = unjudged_fraction(preferences, self.K)
-        self.preferences_ = preferences.with_grades(
-            self._resolve_grades(
-                preferences.grades, self.unjudged_fraction_ > 0, preferences.source
-            )
+        self.fit_params_, self.unjudged_ = self.get_params(), self.unjudged
+        self.preferences_ = preferences.with_grades(self._resolve_grades(preferences))
+        self.grades_ = self.preferences_.grades
+        self.spec_ = self._spec(self.grades_)
+        self.pairs_ = encode(self.preferences_, self.K, len(self.grades_), self.unjudged)
+        _check_pairs(preferences.source, self.pairs_, self.K)
+        for note in notes(self.preferences_, self.pairs_):
+            self._warn(note)
+        query = self.preferences_.query
+        self.groups_: Array = factorize(
+            None if query is None else query[self.pairs_.rows], len(self.pairs_)
         )
-        self.spec_ = self._spec(self.preferences_.grades)
-        self.pairs_ = encode(
-            self.preferences_, self.K, len(self.preferences_.grades), self.unjudged
-        )
-        problem = InMemoryProblem(self.preferences_, self.pairs_, self.spec_, self.folds, self.seed)
-        self.groups_: Array = problem.groups
-        self._fit(problem, valid, progress)
-        self.segments_ |= learn_segments(
+        undetermined = np.flatnonzero(never_differs(self.pairs_)) + 1
+        self.undetermined_positions_: list[int] = undetermined.tolist()
+        self.validation_curve_ = self._validate(valid, progress)
+        self.C_: float = self._cost()
+        self._set_solution(self.spec_.fit(self.spec_.sums(self.pairs_), self.C_))
+        self.segments_: dict[str, Segment] = learn_segments(
             self.preferences_,
             self.pairs_,
             self.spec_,
@@ -310,59 +286,8 @@ class DCGLearn:
             list(self._folds()) if self.preferences_.segment is not None else [],
         )
 
-    def _fit_files(
-        self,
-        files: PreferenceFiles,
-        valid: Preferences | None,
-        progress: Progress | None,
-        engine: Any,
-    ) -> None:
-        all_grades = None if self.grades is None else tuple(self.grades)
-        with (
-            open_engine(engine, self.threads) as backend,
-            closing(shard_job(files, all_grades, backend)) as job,
-        ):
-            surveys, seen = survey_files(job)
-            self.longest_list_, self.unjudged_fraction_ = survey_lists(job, surveys, self.K)
-            grades = self._resolve_grades(seen, self.unjudged_fraction_ > 0, files.source)
-            self.spec_ = self._spec(grades)
-            options = ShardOptions(
-                grades,
-                self.K,
-                self.unjudged,
-                tuple(self.spec_.margins.tolist()),
-                self.folds,
-                self.seed,
-            )
-            summaries = tuple(job.map(PreferenceShard.summary, options))
-            problem = ShardedProblem(files.source, job, self.spec_, options, surveys, summaries)
-            self._fit(problem, valid, progress)
-        self.files_, self.same_grades_ = files, problem.same_grades
-
-    def _fit(
-        self, problem: LearningProblem, valid: Preferences | None, progress: Progress | None
-    ) -> None:
-        """Choose C and solve, wherever the pairs are stored."""
-        self.fit_params_, self.unjudged_ = self.get_params(), self.unjudged
-        _check_problem(problem, self.K)
-        for note in problem.notes():
-            self._warn(note)
-        self.grades_ = problem.grades
-        self.undetermined_positions_: list[int] = (
-            np.flatnonzero(problem.never_differs) + 1
-        ).tolist()
-        self.segments_: dict[str, Segment] = {}
-        self.validation_curve_ = self._validate(problem, valid, progress)
-        self.C_: float = self._cost()
-        self._set_solution(self.spec_.fit(problem.sums(), self.C_), problem)
-
     def __getattr__(self, name: str) -> Any:
         """Explain why a fitted attribute is missing."""
-        if "files_" in vars(self):
-            raise AttributeError(
-                f"DCGLearn was fitted over files and has no {name}: read the preferences into "
-                "memory and fit again."
-            )
         if name.endswith("_") and not name.startswith("_"):
             raise AttributeError(f"DCGLearn has no {name} before it is fitted; call fit first.")
         raise AttributeError(f"DCGLearn has no {name!r}")
@@ -380,12 +305,12 @@ class DCGLearn:
             cone, np.array([1.0, 1.0, self.strong_margin]), self.C_tie, self.threads
         )
 
-    def _resolve_grades(
-        self, seen: tuple[int, ...], unjudged: bool, source: str
-    ) -> tuple[int, ...]:
+    def _resolve_grades(self, preferences: Preferences) -> tuple[int, ...]:
         """Return all grades; unjudged documents have grade 0 where all others are above it."""
         if self.grades is not None:
             return tuple(self.grades)
+        seen = preferences.grades
+        unjudged = unjudged_fraction(preferences, self.K) > 0
         below = unjudged and self.unjudged != "refuse" and seen[0] > 0
         if self.L is None:
             return (0, *seen) if below else seen
@@ -393,8 +318,8 @@ class DCGLearn:
         grades = tuple(range(first, first + self.L))
         if seen[-1] > grades[-1]:
             raise DataError(
-                f"{source}: the grades range from {seen[0]} to {seen[-1]}, which is more than "
-                f"L = {self.L}; omit L, or pass grades."
+                f"{preferences.source}: the grades range from {seen[0]} to {seen[-1]}, which is "
+                f"more than L = {self.L}; omit L, or pass grades."
             )
         return grades
 
@@ -404,15 +329,17 @@ class DCGLearn:
         return encode(regraded, self.positions_, len(regraded.grades), self.unjudged_)
 
     def _validate(
-        self, problem: LearningProblem, valid: Preferences | None, progress: Progress | None
+        self, valid: Preferences | None, progress: Progress | None
     ) -> ValidationCurve | None:
         if self.C != "cv":
             return None
         grid = sorted(self.grid)
         try:
             if valid is not None:
-                return validation_curve(self.spec_, problem.sums(), self._encode(valid), grid)
-            return problem.cross_validation_curve(grid, progress)
+                return validation_curve(self.spec_, self.pairs_, self._encode(valid), grid)
+            return cross_validation_curve(
+                self.spec_, self.pairs_, self.groups_, grid, self.folds, self.seed, progress
+            )
         except DataError as error:
             self._warn(f"C = {DEFAULT_C:g}: {error}")
             return None
@@ -429,23 +356,25 @@ class DCGLearn:
             return float(self.C)
         return DEFAULT_C if self.validation_curve_ is None else self.validation_curve_.best
 
-    def _set_solution(self, optimum: Optimum, problem: LearningProblem) -> None:
+    def _set_solution(self, optimum: Optimum) -> None:
         self.optimum_ = optimum
         self.weights_: Floats = optimum.table.reshape(self.positions_, -1)
         nearest = rank_one_factors(self.weights_)
         self.gains_, self.discounts_ = nearest.gains, nearest.discounts
         self.rank_one_fraction_ = nearest.rank_one_fraction
         self.objective_, self.gap_ = optimum.objective, optimum.gap
-        of_weights, of_gains = problem.agreements([self.weights_, nearest.table])
+        of_weights, of_gains = (
+            preference_agreement(self.pairs_, table) for table in (self.weights_, nearest.table)
+        )
         self.agreements_: dict[Form, PreferenceAgreement] = {
             "weights": of_weights,
             "gains": of_gains,
         }
         self.accuracy_ = of_weights.accuracy
         self.counts_ = {
-            "pairs": len(problem),
-            "ties": problem.ties,
-            "without_difference": len(problem) - problem.used,
+            "pairs": len(self.preferences_),
+            "ties": int(self.preferences_.tied.sum()),
+            "without_difference": len(self.preferences_) - len(self.pairs_),
         }
 
     @property
@@ -454,8 +383,6 @@ class DCGLearn:
 
         That is so where both rankings of every pair have the same grades.
         """
-        if "files_" in vars(self):
-            return bool(self.same_grades_)
         # a few pairs nearly always suffice to decide it
         return self.pairs_[:1000].same_grades and self.pairs_.same_grades
 
@@ -652,22 +579,11 @@ def _refuse_arguments(**arguments: Any) -> None:
             )
 
 
-def open_preferences(
-    path: str | os.PathLike[str], grades: Sequence[int] | None = None
-) -> Preferences | PreferenceFiles:
-    """Read a file of preferences, or list the files of a folder without reading them."""
-    if os.path.isdir(path):
-        return PreferenceFiles.from_paths(path)
-    return read_preferences(path, grades=grades)
-
-
-def _check_problem(problem: LearningProblem, positions: int) -> None:
-    if not problem.used:
+def _check_pairs(source: str, pairs: Pairs, positions: int) -> None:
+    if not len(pairs):
         raise DataError(
-            f"{problem.source}: no pair has both a weight and a difference of grades in the first "
+            f"{source}: no pair has both a weight and a difference of grades in the first "
             f"{positions} positions; nothing can be learned."
         )
-    if problem.only_ties:
-        raise DataError(
-            f"{problem.source}: all pairs are ties; learning a measure needs preferences."
-        )
+    if pairs.ties == len(pairs):
+        raise DataError(f"{source}: all pairs are ties; learning a measure needs preferences.")

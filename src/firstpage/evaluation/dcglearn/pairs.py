@@ -5,7 +5,7 @@ In encoded pairs the better ranking is the left one, and every position has a kn
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,15 +64,6 @@ class Pairs:
     def same_grades(self) -> bool:
         """Whether both rankings of every pair have the same grades, in any order."""
         return bool((np.sort(self.left, axis=1) == np.sort(self.right, axis=1)).all())
-
-    @classmethod
-    def concatenate(cls, blocks: Sequence[Pairs]) -> Pairs:
-        """Return the pairs of several blocks in order; `rows` count from 0 again."""
-        left, right, kind, weight = (
-            np.concatenate([getattr(block, name) for block in blocks])
-            for name in ("left", "right", "kind", "weight")
-        )
-        return cls(left, right, kind, weight, blocks[0].levels, np.arange(len(kind)))
 
     def __getitem__(self, index: Ints | Bools | slice) -> Pairs:
         return Pairs(
@@ -212,68 +203,20 @@ def _is_integer(value: object, minimum: int) -> bool:
 
 def notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
     """Yield what the user should know about the preferences, a sentence each."""
-    seen = {*preferences.observed_grades(), *lowest_grade(preferences.grades, pairs)}
-    yield from missing_grade_notes(preferences.grades, seen)
-    yield from undetermined_notes((pairs.left == pairs.right).all(axis=0))
-    yield from contradiction_notes(int(contradicted(pairs).sum()), len(pairs) - pairs.ties)
+    yield from _missing_grade_notes(preferences, pairs)
+    yield from _undetermined_notes(never_differs(pairs))
+    yield from _contradiction_notes(pairs)
 
 
-def contradiction_notes(count: int, preferences: int) -> Iterator[str]:
-    """Yield a note where many of the preferences are contradicted by others."""
-    fraction = count / max(1, preferences)
-    if fraction > CONTRADICTED_FRACTION:
-        yield (
-            f"{fraction:.0%} of the preferences are contradicted: for the same two lists of grades "
-            "the opposite preference was given as well."
-        )
+def _missing_grade_notes(preferences: Preferences, pairs: Pairs) -> Iterator[str]:
+    """Yield a note naming the grades that no list has.
 
-
-def lowest_grade(grades: Sequence[int], pairs: Pairs) -> tuple[int, ...]:
-    """Return the worst grade if a document has it, or is unjudged and counts as it; else none."""
-    occurs = bool((pairs.left == 0).any() or (pairs.right == 0).any())
-    return (grades[0],) if occurs else ()
-
-
-def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:
-    """Yield a note where lists are longer than the positions that count."""
-    yield from length_notes(preferences.n_positions, positions)
-
-
-def length_notes(longest: int, positions: int) -> Iterator[str]:
-    """Yield a note where the longest list has more than the positions that count."""
-    if longest > positions:
-        yield (
-            f"some lists have {longest} positions; only the first {positions} count in the measure."
-        )
-
-
-def unjudged_notes(preferences: Preferences, positions: int, unjudged: Unjudged) -> Iterator[str]:
-    """Yield a note on how positions without a grade count, where there are any."""
-    yield from unjudged_fraction_notes(unjudged_fraction(preferences, positions), unjudged)
-
-
-def unjudged_fraction(preferences: Preferences, positions: int) -> float:
-    """Return the fraction of the first positions that have no grade."""
-    total = 2 * len(preferences) * min(preferences.n_positions, positions)
-    return 1.0 - judged_positions(preferences, positions) / total if total else 0.0
-
-
-def judged_positions(preferences: Preferences, positions: int) -> int:
-    """Return the number of grades at the first positions of all lists."""
-    sides = (preferences.left, preferences.right)
-    return sum(int((side[:, :positions] != UNKNOWN).sum()) for side in sides)
-
-
-def unjudged_fraction_notes(fraction: float, unjudged: Unjudged) -> Iterator[str]:
-    """Yield a note on how this fraction of positions without a grade counts, if it is not 0."""
-    if fraction:
-        effects = {"worst": "count as the worst grade", "condense": "are left out"}
-        yield f"{fraction:.1%} of the positions have no grade and {effects[unjudged]} (unjudged)."
-
-
-def missing_grade_notes(grades: Sequence[int], seen: Collection[int]) -> Iterator[str]:
-    """Yield a note naming the grades that no list has."""
-    missing = [str(grade) for grade in grades if grade not in seen]
+    The worst grade occurs as well where an unjudged document counts as it.
+    """
+    seen = set(preferences.observed_grades())
+    if (pairs.left == 0).any() or (pairs.right == 0).any():
+        seen.add(preferences.grades[0])
+    missing = [str(grade) for grade in preferences.grades if grade not in seen]
     if missing:
         yield (
             f"no list has the grade {', '.join(missing)}: its gain is determined by the "
@@ -281,14 +224,54 @@ def missing_grade_notes(grades: Sequence[int], seen: Collection[int]) -> Iterato
         )
 
 
-def undetermined_notes(never_differs: Bools) -> Iterator[str]:
+def never_differs(pairs: Pairs) -> Bools:
+    """Return the positions at which no pair differs; their discounts cannot be learned."""
+    flags: Bools = (pairs.left == pairs.right).all(axis=0)
+    return flags
+
+
+def _undetermined_notes(undetermined: Bools) -> Iterator[str]:
     """Yield a note naming the positions at which no pair differs."""
-    if never_differs.any():
+    if undetermined.any():
         yield (
             f"in every pair both lists have the same grade at position "
-            f"{_listed(np.flatnonzero(never_differs) + 1)}: its discount cannot be learned and is "
+            f"{_listed(np.flatnonzero(undetermined) + 1)}: its discount cannot be learned and is "
             "0."
         )
+
+
+def _contradiction_notes(pairs: Pairs) -> Iterator[str]:
+    """Yield a note where many of the preferences are contradicted by others."""
+    fraction = contradicted(pairs).sum() / max(1, len(pairs) - pairs.ties)
+    if fraction > CONTRADICTED_FRACTION:
+        yield (
+            f"{fraction:.0%} of the preferences are contradicted: for the same two lists of grades "
+            "the opposite preference was given as well."
+        )
+
+
+def truncation_notes(preferences: Preferences, positions: int) -> Iterator[str]:
+    """Yield a note where lists are longer than the positions that count."""
+    longest = preferences.n_positions
+    if longest > positions:
+        yield (
+            f"some lists have {longest} positions; only the first {positions} count in the measure."
+        )
+
+
+def unjudged_fraction(preferences: Preferences, positions: int) -> float:
+    """Return the fraction of the first positions that have no grade."""
+    counted = [side[:, :positions] for side in (preferences.left, preferences.right)]
+    unjudged = sum(int((side == UNKNOWN).sum()) for side in counted)
+    return unjudged / max(1, sum(side.size for side in counted))
+
+
+def unjudged_notes(preferences: Preferences, positions: int, unjudged: Unjudged) -> Iterator[str]:
+    """Yield a note on how positions without a grade count, where there are any."""
+    fraction = unjudged_fraction(preferences, positions)
+    if fraction:
+        effects = {"worst": "count as the worst grade", "condense": "are left out"}
+        yield f"{fraction:.1%} of the positions have no grade and {effects[unjudged]} (unjudged)."
 
 
 def _listed(numbers: Ints) -> str:

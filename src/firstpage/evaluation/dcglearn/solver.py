@@ -142,7 +142,7 @@ def _solve_interior(sums: PairSums, cone: Cone, center: Floats, chosen: Bools) -
     import piqp
     from scipy.sparse import block_diag, csc_matrix, diags_array, hstack
 
-    pairs = sums.select(chosen)
+    pairs = sums.pairs[chosen]
     x = pairs.sparse() @ cone.table
     tied = pairs.kind == 0
     target = np.where(tied, -1.0, 1.0) * sums.margins[pairs.kind]

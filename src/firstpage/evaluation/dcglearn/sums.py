@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -20,74 +18,8 @@ MAX_BYTES = 1 << 28  # for the normal equations of all blocks
 KINDS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class ActiveSums:
-    """Sums over the active pairs, those that miss their margin, by kind of pair.
-
-    Attributes
-    ----------
-    square : ndarray
-        Sum of weight * delta delta'; only the lower triangle counts.
-    targets : ndarray
-        Sum of weight * side * delta.
-    """
-
-    square: Floats
-    targets: Floats
-
-    def normal_equations(self, costs: Floats, margins: Floats) -> tuple[Floats, Floats]:
-        """Return the sums of cost * delta delta' and of cost * margin * delta over active pairs."""
-        kinds, size, _ = self.square.shape
-        sums = (costs @ self.square.reshape(kinds, -1)).reshape(size, size)
-        targets = np.array([-1.0, 1.0, 1.0]) * margins * costs @ self.targets
-        return np.where(np.arange(size)[:, None] >= np.arange(size), sums, sums.T), targets
-
-
-class PairSums(Protocol):
-    """Sums over pairs at a point and along a direction, wherever the pairs are stored."""
-
-    margins: Floats
-    costs: Floats
-
-    def move_to(self, table: Floats) -> None:
-        """Make the differences under these weights the current point."""
-        ...
-
-    def set_direction(self, direction: Floats) -> None:
-        """Make a change of weights the search direction."""
-        ...
-
-    def cost(self) -> tuple[float, float]:
-        """Return the weighted squared shortfalls, and their contribution to the dual value."""
-        ...
-
-    def negative_half_gradient(self) -> Floats:
-        """Return minus half the gradient of `cost` in the weights; overwrites the direction."""
-        ...
-
-    def update_active(self) -> int:
-        """Update the normal equations; return how many pairs became active or inactive."""
-        ...
-
-    def normal_equations(self) -> tuple[Floats, Floats]:
-        """Return the normal equations of the active pairs."""
-        ...
-
-    def line_derivatives(self, t: float) -> tuple[float, float, float]:
-        """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
-        ...
-
-    def near_margin(self, slack: float) -> Bools:
-        """Return which pairs miss their margin, or exceed it by less than `slack` margins."""
-        ...
-
-    def select(self, chosen: Bools) -> Pairs:
-        """Return the chosen pairs."""
-        ...
-
-
-class InMemoryPairSums:
-    """Sums over pairs in memory, with a point `z` (their differences) and a direction `step`.
+class PairSums:
+    """Sums over pairs, with a point `z` (their differences) and a direction `step`.
 
     Blocks are added in order.  `costs` and `margins` are those of a tie, of a preference and of a
     strong one.
@@ -191,17 +123,16 @@ class InMemoryPairSums:
         return int(self._changed.sum())
 
     def normal_equations(self) -> tuple[Floats, Floats]:
-        """Return the normal equations of the active pairs."""
-        return self.active_sums().normal_equations(self.costs, self.margins)
+        """Return the sums of cost * delta delta' and of cost * margin * delta over active pairs.
 
-    def active_sums(self) -> ActiveSums:
-        """Return the sums as of the last `update_active`."""
-        return ActiveSums(self._square.sum(axis=0), self._targets.sum(axis=0))
-
-    def reset_active(self) -> None:
-        """Make every pair inactive."""
-        for sums in (self._state, self._square, self._targets):
-            sums[:] = 0
+        Active pairs are those that miss their margin.
+        """
+        square, targets = self._square.sum(axis=0), self._targets.sum(axis=0)
+        kinds, size, _ = square.shape  # only the lower triangle counts
+        sums = (self.costs @ square.reshape(kinds, -1)).reshape(size, size)
+        signed_targets = np.array([-1.0, 1.0, 1.0]) * self.margins * self.costs @ targets
+        lower = np.arange(size)[:, None] >= np.arange(size)
+        return np.where(lower, sums, sums.T), signed_targets
 
     def line_derivatives(self, t: float) -> tuple[float, float, float]:
         """Return half the derivative and curvature of `cost`, and `cost`, at step size t."""
@@ -217,7 +148,3 @@ class InMemoryPairSums:
         excess = np.where(tied, margin - np.abs(self.z), self.z - margin)
         near: Bools = excess < slack * margin
         return near
-
-    def select(self, chosen: Bools) -> Pairs:
-        """Return the chosen pairs."""
-        return self.pairs[chosen]

@@ -1,23 +1,18 @@
-"""Agreement of weights with preferences, and the choice of C by held-out pairs.
-
-A learning problem is defined by `LearningProblem`.  `InMemoryProblem` holds its pairs in memory;
-`sharded.ShardedProblem` leaves them in files.
-"""
+"""Agreement of weights with preferences, and the choice of C by held-out pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from firstpage.core import Array, Bools, DataError, Floats, Ints, Progress
+from firstpage.core import Array, DataError, Floats, Ints, Progress
 from firstpage.core.kernels.losses import preferences as kernel
-from firstpage.data.preferences import Form, Preferences, factorize
-from firstpage.evaluation.dcglearn.pairs import Pairs, notes
+from firstpage.data.preferences import Form
+from firstpage.evaluation.dcglearn.pairs import Pairs
 from firstpage.evaluation.dcglearn.solver import Optimum, solve
-from firstpage.evaluation.dcglearn.sums import InMemoryPairSums, PairSums
+from firstpage.evaluation.dcglearn.sums import PairSums
 from firstpage.evaluation.dcglearn.weights import Cone, rank_one_factors
 
 GRID = tuple(10.0**e for e in range(-3, 5))
@@ -162,8 +157,8 @@ class LearningSpec:
         """Return the cost of a tie, of a preference and of a strong one."""
         return np.array([c if self.tie_cost is None else self.tie_cost, c, c])
 
-    def sums(self, pairs: Pairs) -> InMemoryPairSums:
-        return InMemoryPairSums(pairs, self.margins, self.threads)
+    def sums(self, pairs: Pairs) -> PairSums:
+        return PairSums(pairs, self.margins, self.threads)
 
     def fit(self, sums: PairSums, c: float, start: Optimum | None = None) -> Optimum:
         """Return the optimum for C, starting from that of a similar problem if given."""
@@ -178,12 +173,8 @@ class LearningSpec:
         return rank_one_factors(weights).table if form == "gains" else weights
 
     def path(self, pairs: Pairs, grid: Sequence[float]) -> list[Optimum]:
-        """Return the optimum for each C."""
-        return self.path_from_sums(self.sums(pairs), grid)
-
-    def path_from_sums(self, sums: PairSums, grid: Sequence[float]) -> list[Optimum]:
         """Return the optimum for each C, each started from the one before."""
-        path = list[Optimum]()
+        sums, path = self.sums(pairs), list[Optimum]()
         for c in grid:
             path.append(self.fit(sums, c, path[-1] if path else None))
         return path
@@ -218,142 +209,26 @@ def cross_validation_curve(
             progress(done, len(splits) + 1)
         if not (pairs.kind[train] > 0).any() or not (pairs.kind[test] > 0).any():
             continue  # a fold of ties has no accuracy
-        path = spec.path(pairs[train], grid)
-        rows.append(path_accuracies(spec, path, _agreement_with(pairs[test])))
+        rows.append(_path_accuracies(spec, pairs[train], pairs[test], grid))
     if len(rows) < 2:
         raise DataError("cross-validation needs preferences, not only ties, in several queries.")
     return ValidationCurve(tuple(grid), *np.moveaxis(np.array(rows), 1, 0))
 
 
 def validation_curve(
-    spec: LearningSpec, sums: PairSums, valid: Pairs, grid: Sequence[float] = GRID
+    spec: LearningSpec, pairs: Pairs, valid: Pairs, grid: Sequence[float] = GRID
 ) -> ValidationCurve:
     """Return the accuracy on separate validation pairs for each C."""
     if valid.ties == len(valid):
         raise DataError("the validation pairs contain no preference, only ties.")
-    path = spec.path_from_sums(sums, grid)
-    weights, gains = np.array(path_accuracies(spec, path, _agreement_with(valid)))
+    weights, gains = np.array(_path_accuracies(spec, pairs, valid, grid))
     return ValidationCurve(tuple(grid), weights[None], gains[None])
 
 
-TableAgreements = Callable[[Sequence[Floats]], list[PreferenceAgreement]]
-"""A function from tables of weights to the agreement of each with held-out pairs."""
-
-
-def _agreement_with(test: Pairs) -> TableAgreements:
-    return lambda tables: [preference_agreement(test, table) for table in tables]
-
-
-def path_accuracies(
-    spec: LearningSpec, path: Sequence[Optimum], agreements: TableAgreements
+def _path_accuracies(
+    spec: LearningSpec, train: Pairs, test: Pairs, grid: Sequence[float]
 ) -> list[list[float]]:
-    """Return the accuracies along a path: of the weights, and of gains times discounts."""
-    tables = [optimum.table.reshape(spec.cone.positions, -1) for optimum in path]
+    """Return the accuracies for each C: of the weights, and of gains times discounts."""
+    tables = [o.table.reshape(spec.cone.positions, -1) for o in spec.path(train, grid)]
     nearest = [rank_one_factors(table).table for table in tables]
-    accuracies = [agreement.accuracy for agreement in agreements([*tables, *nearest])]
-    return [accuracies[: len(tables)], accuracies[len(tables) :]]
-
-
-class LearningProblem(Protocol):
-    """Pairs to learn from, wherever they are stored."""
-
-    def __len__(self) -> int:
-        """Return the number of pairs, including those without a weight or a difference."""
-        ...
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def grades(self) -> tuple[int, ...]: ...
-    @property
-    def ties(self) -> int: ...
-
-    @property
-    def used(self) -> int:
-        """Number of pairs with a weight and a difference."""
-        ...
-
-    @property
-    def only_ties(self) -> bool: ...
-
-    @property
-    def never_differs(self) -> Bools:
-        """Positions at which no pair differs; their discounts cannot be learned."""
-        ...
-
-    def notes(self) -> Iterator[str]:
-        """Yield what the user should know about the preferences, a sentence each."""
-        ...
-
-    def sums(self) -> PairSums: ...
-
-    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
-        """Return how well each table agrees with the pairs."""
-        ...
-
-    def cross_validation_curve(
-        self, grid: Sequence[float], progress: Progress | None
-    ) -> ValidationCurve:
-        """Return the accuracy on held-out pairs for each C."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class InMemoryProblem:
-    """A learning problem with all pairs in memory."""
-
-    preferences: Preferences
-    pairs: Pairs
-    spec: LearningSpec
-    folds: int
-    seed: int
-
-    def __len__(self) -> int:
-        return len(self.preferences)
-
-    @property
-    def source(self) -> str:
-        return self.preferences.source
-
-    @property
-    def grades(self) -> tuple[int, ...]:
-        return self.preferences.grades
-
-    @property
-    def ties(self) -> int:
-        return int(self.preferences.tied.sum())
-
-    @property
-    def used(self) -> int:
-        return len(self.pairs)
-
-    @property
-    def only_ties(self) -> bool:
-        return self.pairs.ties == len(self.pairs)
-
-    @property
-    def groups(self) -> Array:
-        """Query of each pair: the pairs of one query stay together in folds and resampling."""
-        rows, query = self.pairs.rows, self.preferences.query
-        return factorize(None if query is None else query[rows], len(rows))
-
-    @property
-    def never_differs(self) -> Bools:
-        flags: Bools = (self.pairs.left == self.pairs.right).all(axis=0)
-        return flags
-
-    def notes(self) -> Iterator[str]:
-        return notes(self.preferences, self.pairs)
-
-    def sums(self) -> PairSums:
-        return self.spec.sums(self.pairs)
-
-    def agreements(self, tables: Sequence[Floats]) -> list[PreferenceAgreement]:
-        return [preference_agreement(self.pairs, table) for table in tables]
-
-    def cross_validation_curve(
-        self, grid: Sequence[float], progress: Progress | None
-    ) -> ValidationCurve:
-        return cross_validation_curve(
-            self.spec, self.pairs, self.groups, grid, self.folds, self.seed, progress
-        )
+    return [[preference_agreement(test, t).accuracy for t in form] for form in (tables, nearest)]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firstpage.core import DataError, warn
-from firstpage.data import Qrels
+from firstpage.data import DOCUMENT_NAMES, QUERY_NAMES, Qrels
 from firstpage.data.io import suffix_of
 from firstpage.interop.read.rows import Json, identifier, json_values, name_of, table_rows
 
@@ -87,7 +87,7 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
 
 
 CLICK_COLUMNS = {
-    "query": ("query", "qid"), "document": ("docid", "doc_id", "document"),
+    "query": QUERY_NAMES, "document": DOCUMENT_NAMES,
     "position": ("position", "rank"), "clicked": ("clicked", "click", "clicks"),
 }  # fmt: skip
 CLICKED, NOT_CLICKED = ("1", "true", "yes"), ("0", "false", "no", "")

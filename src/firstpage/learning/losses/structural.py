@@ -161,7 +161,6 @@ def _group_maxima(values: Floats, starts: Ints) -> Floats:
 
 Rescaling = Literal["margin", "slack"]
 Reference = Literal["resort", "mean", "fixed"]
-Search = Literal["chords", "golden"]
 
 
 def certain_top_k_labels(truth: Truth, k: int) -> Floats:
@@ -310,9 +309,6 @@ class StructuralHinge(Loss):
     reference : {"resort", "mean", "fixed"}, default "resort"
         Which of the true rankings of equal labels is meant: the one of the highest score, their
         mean, or the one in the order of the data.
-    search : {"chords", "golden"}, default "chords"
-        How slack rescaling searches for the most violated ranking: by chords, then branch and
-        bound, or by the golden section search of the paper.
     k : int, optional
         Replace the labels by the top-k labels k, k-1, .., 1, 0, .., 0 of the truth.
     within : bool, default False
@@ -349,7 +345,6 @@ class StructuralHinge(Loss):
     delta: str = "NDCG"
     scaling: Rescaling = "margin"
     reference: Reference = "resort"
-    search: Search = "chords"
     k: int | None = None
     within: bool = False
     parsed_delta: Delta = field(init=False, repr=False)  # the file may change later
@@ -360,7 +355,6 @@ class StructuralHinge(Loss):
         for name, choices in (
             ("scaling", ("margin", "slack")),
             ("reference", ("resort", "mean", "fixed")),
-            ("search", ("chords", "golden")),
         ):
             if getattr(self, name) not in choices:
                 text = " or ".join(map(repr, choices))
@@ -451,8 +445,7 @@ class StructuralTarget(LossTarget):
     ) -> BoundKernel:
         n, rows = self._extent(lo, hi)
         z, b, key = np.empty(n), np.empty(n), np.empty(n)
-        slack = kernel.CHORDS if self._loss.search == "chords" else kernel.GOLDEN_SECTION
-        algorithm = kernel.MARGIN if self._loss.scaling == "margin" else slack
+        algorithm = kernel.MARGIN if self._loss.scaling == "margin" else kernel.CHORDS
         hinge = kernel.structural_hinge.bind(
             scores,
             self._docs[rows],

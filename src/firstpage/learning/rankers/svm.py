@@ -16,7 +16,6 @@ from firstpage.learning.losses.pairwise import PairwiseHinge
 from firstpage.learning.losses.structural import (
     AveragePrecisionHinge,
     Reference,
-    Search,
     StructuralHinge,
 )
 from firstpage.learning.rankers.base import Ranker
@@ -300,10 +299,6 @@ class TopSlack(SVM):
         where few documents are relevant (with a warning).
     rounds : int, default 5
         The maximum number of rounds of reference="resort".
-    search : {"chords", "golden"}, default "chords"
-        How the most violated ranking is searched: by chords and branch and bound, which is exact
-        except for some long lists, or by the golden section search of the paper, which is slower
-        and less exact.  `objective_` and `gap_` include what the search may have missed.
     C : float, default 10.0
         The weight of the loss relative to the penalty |w|^2 / 2.
 
@@ -329,14 +324,13 @@ class TopSlack(SVM):
     delta: str = "NDCG"
     reference: Reference = "resort"
     rounds: int = 5
-    search: Search = "chords"
     C: float = 10.0
 
     def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
         check_number(self, "rounds", 1, integer=True)
-        loss = StructuralHinge(self.delta, "slack", self.reference, self.search, self.k)
+        loss = StructuralHinge(self.delta, "slack", self.reference, self.k)
         resorts = self.reference == "resort"
-        second = replace(loss, scaling="margin", search="chords") if resorts else None
+        second = replace(loss, scaling="margin") if resorts else None
         options = {"k": self.k, "rounds": self.rounds, "resorts": resorts, "second_start": second}
         return self.composed(loss, Rounds, **options)
 

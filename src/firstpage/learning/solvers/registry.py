@@ -7,7 +7,6 @@ from typing import Any
 from firstpage.core import ParameterError, Registry
 from firstpage.learning.losses.base import IncompatibleComponents, Loss
 from firstpage.learning.scorers.scorer import BoundScorer
-from firstpage.learning.solvers.cutting_plane.n_slack import NSlack
 from firstpage.learning.solvers.cutting_plane.one_slack import CuttingPlane
 from firstpage.learning.solvers.descent import SGD, Adam, GradientDescent
 from firstpage.learning.solvers.lbfgs import LBFGS
@@ -19,7 +18,6 @@ SOLVERS: dict[str, Any] = {
     "sgd": SGD,
     "adam": Adam,
     "cutting plane": CuttingPlane,
-    "n-slack": NSlack,
 }
 LINEAR_RATE = 0.05  # of Adam for linear scores, in coordinates of about unit curvature
 REGISTRY = Registry("solver", SOLVERS, {"gradient descent": "gd"})

@@ -301,12 +301,9 @@ def _check(
     holds: bool = True,
     corrects: str = "",
     note: str = "",
-    stream: str = "",
 ) -> TheoremCheck:
     corrected = f"lan2013/{corrects}" if corrects else ""
-    return TheoremCheck(
-        f"lan2013/{name}", claim, run, kind, holds, corrected, note, f"lan2013/{stream or name}"
-    )
+    return TheoremCheck(f"lan2013/{name}", claim, run, kind, holds, corrected, note)
 
 
 def _theorem_1() -> list[TheoremCheck]:
@@ -468,7 +465,6 @@ def _final() -> list[TheoremCheck]:
             smaller_loss_better_ndcg,
             holds=False,
             note="only the bounds follow: a loss of 0 means an NDCG@k of 1 (final-*)",
-            stream="better",
         ),
     ]
 

@@ -59,8 +59,6 @@ class TheoremCheck:
         Name of the false statement that this one corrects.
     note : str
         What remains of a false statement that has no corrected form.
-    stream : str
-        Name of the random stream.  Empty: the name of the check.
     """
 
     name: str
@@ -70,7 +68,6 @@ class TheoremCheck:
     holds: bool = True
     corrects: str = ""
     note: str = ""
-    stream: str = ""
 
     @property
     def paper(self) -> str:

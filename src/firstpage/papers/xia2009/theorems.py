@@ -430,7 +430,6 @@ CHECKS = [
         "fulfills (1) to (3), misses the top k",
         refuted(agrees_with_bayes(HINGES)),
         "ours",
-        stream="xia2009/theorem-6-corners",
     ),
     TheoremCheck(
         "xia2009/theorem-6-hinge",

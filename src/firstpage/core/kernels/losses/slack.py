@@ -2,8 +2,8 @@
 
 Both factors are linear in the ranking.  Of rankings with 1 + score - true_score + lam * Delta <= M
 the product is at most M^2 / (4 lam): every weight `lam` whose best ranking (`ranking_at`) is known
-gives an upper bound.  Weights are searched by chords or by the paper's golden section; where the
-best product of the chords is below the bound, branch and bound closes the gap between them.
+gives an upper bound.  Weights are searched by chords; where their best product is below the bound,
+branch and bound closes the gap between them.
 """
 
 from __future__ import annotations
@@ -97,10 +97,7 @@ def ranking_at(lam: float, query: Query, workspace: Workspace) -> int:
     return 1
 
 
-GOLDEN = 0.6180339887498949
 MAX_CHORDS = 60
-GOLDEN_ROUNDS = 3  # of the golden section, each from a greater slack
-MIN_DELTA = 1e-4  # the smallest Delta that weights are searched for
 GAP_TOLERANCE = 1e-6  # a product within this fraction of its upper bound is optimal
 INITIAL_TOLERANCE = 1e-2  # the tolerance that branch and bound begins with
 MAX_STEPS = 10_000  # of branch and bound for one list and one tolerance
@@ -355,57 +352,5 @@ def chord_search(
             f0, g0 = f, g
         else:
             f1, g1 = f, g
-    tighten(true_score, query, workspace, best, best_ranking)
-    return 1
-
-
-@subroutine
-def variational(
-    log_lam: float,
-    xi: float,
-    true_score: float,
-    query: Query,
-    workspace: Workspace,
-    best: Floats,
-    best_ranking: Ints,
-) -> float:
-    """Return F(lam) = max over rankings of score + lam * Delta, minus 2 sqrt(xi lam)."""
-    lam, result = np.exp(log_lam), workspace[6]
-    visit(lam, true_score, query, workspace, best, best_ranking)
-    return result[1] + lam * result[0] - 2.0 * np.sqrt(xi * lam)
-
-
-@subroutine
-def golden_section_search(
-    true_score: float, query: Query, workspace: Workspace, best: Floats, best_ranking: Ints
-) -> int:
-    """Search by the paper's golden section for the weight at which F is smallest.
-
-    xi, the current slack, is the best product so far; it is raised until it is stable.
-    """
-    if visit(0.0, true_score, query, workspace, best, best_ranking) == 0:
-        return 0
-    visit(1.0, true_score, query, workspace, best, best_ranking)
-    for _ in range(GOLDEN_ROUNDS):
-        xi = best[0]
-        if xi <= ROUNDING_EPS:
-            break
-        low, high = np.log(xi), np.log(xi / MIN_DELTA**2)
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        value_left = variational(left, xi, true_score, query, workspace, best, best_ranking)
-        value_right = variational(right, xi, true_score, query, workspace, best, best_ranking)
-        while high - low > 1e-3:
-            if value_left < value_right:
-                high, right, value_right = right, left, value_left
-                left = high - GOLDEN * (high - low)
-                value_left = variational(left, xi, true_score, query, workspace, best, best_ranking)
-            else:
-                low, left, value_left = left, right, value_right
-                right = low + GOLDEN * (high - low)
-                value_right = variational(
-                    right, xi, true_score, query, workspace, best, best_ranking
-                )
-        if best[0] <= xi * (1.0 + 1e-6):
-            break
     tighten(true_score, query, workspace, best, best_ranking)
     return 1

@@ -8,7 +8,6 @@ from firstpage.core.kernels.compiler.decorators import kernel, subroutine
 from firstpage.core.kernels.losses.slack import (
     chord_search,
     close_gap,
-    golden_section_search,
     ranking_at,
 )
 from firstpage.core.kernels.sorting import sort_down
@@ -183,7 +182,7 @@ def average_precision_hinge(
 # --- NDCG and precision
 
 
-MARGIN, CHORDS, GOLDEN_SECTION = 0, 1, 2
+MARGIN, CHORDS = 0, 1
 
 
 @subroutine
@@ -285,9 +284,6 @@ def structural_hinge(
                 bounds[q] = best[0]
                 for i in range(n):
                     best_ranking[i] = items[i]
-        elif method == GOLDEN_SECTION:
-            if golden_section_search(true_score, query, workspace, best, best_ranking) == 1:
-                bounds[q] = best[2]
         elif chord_search(true_score, query, workspace, best, best_ranking) == 1:
             close_gap(true_score, query, workspace, best, best_ranking, tree_values, tree)
             bounds[q] = best[2]

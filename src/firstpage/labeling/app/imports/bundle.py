@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from firstpage.core import DataError
 from firstpage.data.formats import ByteStream, ReadLimits, row_reader
-from firstpage.labeling.app.imports import collection, rows, runs, trec
+from firstpage.labeling.app.imports import collection, rows, runs
+from firstpage.labeling.app.imports.formats import format_of
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.imports.queries import read_queries
 from firstpage.labeling.app.imports.rows import KnownAnswer
@@ -171,7 +172,7 @@ def read(sources: Sources, limits: ReadLimits = ReadLimits()) -> Bundle:  # noqa
     imported, notes = _documents(sources, queries, limits, reading)
     notes += [*name_notes, *reading.notes(), *_empty_notes(imported, training)]
     qrels = sources.qrels
-    grades = trec.qrels(qrels.name, qrels.stream, limits, notes) if qrels else {}
+    grades = runs.item_grades(qrels.name, qrels.stream, limits, notes) if qrels else {}
     if not (imported or gold_questions or training or grades):
         raise DataError(
             "there is nothing to import; give documents, gold questions, training questions or "
@@ -210,7 +211,8 @@ def _queries(
     sources: Sources, limits: ReadLimits, reading: rows.ImportNotes
 ) -> dict[str, QueryRecord]:
     if sources.topics is not None:
-        return trec.topics(sources.topics.name, sources.topics.stream, limits, reading)
+        name, stream = sources.topics.name, sources.topics.stream
+        return read_queries(name, stream, limits, reading, format_of(name, stream, limits) or "tsv")
     if sources.queries is None:
         return {}
     file = sources.queries
@@ -290,13 +292,15 @@ def _documents(
         return _candidates(sources, queries)
     lookup, source = _text_lookup(sources, limits, reading)
     if sources.letor is not None:
-        pool = trec.letor(sources.letor.name, sources.letor.stream, limits)
+        pool = runs.letor_documents(sources.letor.name, sources.letor.stream, limits)
         queries, pool, notes = _first_queries(sources, queries, pool)
         notes += runs.omission_notes(queries, pool, sources.letor.name)
         return runs.join_documents(queries, pool, lookup, source), notes
     notes = []
     ranked = [
-        runs.RunDocuments(runs.run_name(f.name), f.name, trec.run(f.name, f.stream, limits, notes))
+        runs.RunDocuments(
+            runs.run_name(f.name), f.name, runs.run_documents(f.name, f.stream, limits, notes)
+        )
         for f in sources.runs
     ]
     runs.check_names(ranked)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstpage.core import DataError
+from firstpage.data import TEXT_NAMES
 from firstpage.data.formats import ByteStream, LocatedRow, ReadLimits, read_file_rows
 from firstpage.data.io import suffix_of
 from firstpage.labeling.app.imports.formats import ROW_FORMATS, format_of, limited_rows
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.imports.rows import (
-    BODY,
     MAX_KEY,
     ImportNotes,
     TrackedRow,
@@ -99,7 +99,7 @@ def _documents(
         if key not in keys:
             continue
         tracked = TrackedRow({name: value for name, value in row.items() if name != id_key})
-        body = BODY if id_key.casefold() == "document" else (*BODY, "document")
+        body = TEXT_NAMES if id_key.casefold() == "document" else (*TEXT_NAMES, "document")
         document = document_from(location, tracked, pictures, key, body)
         reading.count(source, tracked)
         if documents.setdefault(key, document) != document:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from firstpage.core import DataError
+from firstpage.data import QUERY_NAMES
 from firstpage.data.formats import ByteStream, LocatedRow, ReadLimits, read_lines
-from firstpage.labeling.app.imports import trec
 from firstpage.labeling.app.imports.formats import format_of, limited_rows
 from firstpage.labeling.app.imports.rows import (
-    QUERY,
     ImportNotes,
     TrackedRow,
     check_identifier,
@@ -17,9 +16,16 @@ from firstpage.labeling.app.imports.rows import (
     first_text,
 )
 from firstpage.labeling.app.store.texts import QueryRecord
-from firstpage.search import FORMATS, QUERY_ID_KEYS, check_choice, key_among
+from firstpage.search import (
+    FORMATS,
+    QUERY_ID_KEYS,
+    check_choice,
+    key_among,
+    read_old_lines,
+    trec_topics,
+)
 
-HEADER = {*QUERY_ID_KEYS, *QUERY, "text", "title"}  # names in the first line of a table
+HEADER = {*QUERY_ID_KEYS, *QUERY_NAMES, "text", "title"}  # names in the first line of a table
 
 
 def read_queries(
@@ -42,17 +48,8 @@ def read_queries(
             f"{name}: queries are rows (.jsonl, .csv, .tsv, .parquet), TREC topics, SMART or "
             "NPL; rename it, or name its format (--query-format)."
         )
-    if chosen == "trec":
-        topics = trec.topics(name, stream, limits, reading).values()
-        return dict(_numbered(topics, ordinal))
     records = _records(reading.tracked(name, _rows(name, stream, limits, chosen, reading)), ordinal)
     return dict(records)
-
-
-def _numbered(queries: Iterable[QueryRecord], ordinal: bool) -> Iterator[tuple[str, QueryRecord]]:
-    for number, query in enumerate(queries, 1):
-        key = str(number) if ordinal else query.key
-        yield key, QueryRecord(key, query.text, query.description)
 
 
 def _rows(
@@ -72,6 +69,10 @@ def _rows(
                         "text; a header names an id and a text."
                     )
                 yield f"{name}:{number}", {"id": key, "text": text}
+    elif format_ == "trec":
+        notes = reading.of_file()
+        for where, topic in trec_topics(name, read_old_lines(name, stream, notes, limits), notes):
+            yield where, {"id" if tag == "num" else tag: text for tag, text in topic.items()}
     else:
         yield from limited_rows(name, stream, limits, format_, reading.of_file())
 
@@ -112,5 +113,5 @@ def _keys(row: TrackedRow) -> tuple[str | None, tuple[str, ...]]:
     filled = row.unread  # nothing is read yet
     id_key = key_among(filled, QUERY_ID_KEYS)
     if id_key is None:
-        return key_among(filled, QUERY), ("text", "title")
+        return key_among(filled, QUERY_NAMES), ("text", "title")
     return id_key, ("text", "query", "title")

@@ -1,11 +1,10 @@
 """Documents from rows of JSON lines, CSV or Parquet.
 
 A row of queries has an id (see `queries.py`), `text` and optionally `description` (`desc`) and
-`narrative` (`narr`), which are shown together.  A row of documents has `query`, `document`
-(`docid`, `doc_id`, `docno`, `id`, `_id`) and `text` (`body`, `content`, `contents`) or `html`,
-optionally `title`, `kind`, `url`, `image` (a file name), `prior` (a score; higher is better),
-`fields` (of a card) or `items` (of a list).  Other columns of a card are its fields; otherwise they
-are not read, and a note says so.
+`narrative` (`narr`), which are shown together.  A row of documents has `query`, `document` and
+`text` (or other names of `data/column_names.py`) or `html`, optionally `title`, `kind`, `url`,
+`image` (a file name), `prior` (a score; higher is better), `fields` (of a card) or `items` (of a
+list).  Other columns of a card are its fields; otherwise they are not read, and a note says so.
 An item may have an integer `grade`, which is never shown; a measure can be learned from it.
 Rows of known answers are gold questions about a project's documents, or practice questions with
 their own texts.
@@ -21,15 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from firstpage.core import DataError
+from firstpage.data import DOCUMENT_IDS, QUERY_NAMES, TEXT_NAMES
 from firstpage.data.formats import LocatedRow
 from firstpage.labeling.app.imports.pictures import Pictures
 from firstpage.labeling.app.store.texts import GRADE, IDS, KINDS, DocumentRecord, QueryRecord
 from firstpage.labeling.planning.tasks import format_names
 from firstpage.search import Notes
 
-QUERY = ("query", "qid", "query_id", "queryid", "topic")
-DOCUMENT = IDS
-BODY = ("text", "body", "content", "contents")
 DESCRIPTION = (("description", "desc"), ("narrative", "narr"))
 MAX_KEY = 200  # characters
 MAX_TEXT = 2_000_000  # characters
@@ -121,7 +118,7 @@ def documents_from(
     """Return the documents of a file by query."""
     by_query: dict[str, dict[str, DocumentRecord]] = {}
     for location, row in rows:
-        query = key_of(location, row, QUERY, "query")
+        query = key_of(location, row, QUERY_NAMES, "query")
         document = document_from(location, row, pictures)
         documents = by_query.setdefault(query, {})
         if document.key in documents:
@@ -151,10 +148,10 @@ def document_from(
     row: Mapping[str, Any],
     pictures: Pictures,
     key: str | None = None,
-    body_names: tuple[str, ...] = BODY,
+    body_names: tuple[str, ...] = TEXT_NAMES,
 ) -> DocumentRecord:
     """Return a row as a document; without `kind` its columns determine it."""
-    key = key_of(location, row, DOCUMENT, "document") if key is None else key
+    key = key_of(location, row, IDS, "document") if key is None else key
     picture = text_of(location, row, "image")
     kind = text_of(location, row, "kind") or _inferred_kind(row)
     if kind not in KINDS:
@@ -196,7 +193,7 @@ def _fields(location: str, row: Mapping[str, Any], kind: str) -> dict[str, Any] 
         return None
     fields = row.get("fields")
     if fields is None:
-        reserved = {*QUERY, *DOCUMENT, *BODY, "title", "kind", "url", "image", "prior"}
+        reserved = {*QUERY_NAMES, *IDS, *TEXT_NAMES, "title", "kind", "url", "image", "prior"}
         fields = {k: v for k, v in row.items() if k not in reserved and v is not None}
     if not isinstance(fields, dict):
         raise DataError(f"{location}: the fields of a card must be an object of labels and values.")
@@ -277,7 +274,7 @@ def _prior(location: str, row: Mapping[str, Any]) -> float | None:
 def key_of(location: str, row: Mapping[str, Any], names: tuple[str, ...], noun: str) -> str:
     """Return the id in the first of these columns that the row has."""
     value = next((row[name] for name in names if has_value(row.get(name))), None)
-    return check_identifier(location, value, names[0], noun)
+    return check_identifier(location, value, noun if noun in names else names[0], noun)
 
 
 def check_identifier(location: str, value: Any, name: str, noun: str) -> str:
@@ -364,8 +361,8 @@ def gold_questions_from(
         gold_questions.append(
             KnownAnswer(
                 location,
-                key_of(location, row, ("query", "qid"), "query"),
-                key_of(location, row, ("left", "document", "docid"), "document"),
+                key_of(location, row, QUERY_NAMES, "query"),
+                key_of(location, row, ("left", *DOCUMENT_IDS), "document"),
                 right,
                 _grade(location, row, grades)
                 if right is None

@@ -1,14 +1,21 @@
-"""Documents to judge that runs, LETOR files or an index name, and pages of results to compare."""
+"""Documents to judge that runs, LETOR files or an index name, and pages of results to compare.
+
+Runs, qrels and LETOR files are read here; their texts are those of a collection or an index.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from firstpage.core import DataError
+from firstpage.data import Qrels, Run
+from firstpage.data.formats import ByteStream, ReadLimits, read_lines, read_uploaded_rows
 from firstpage.data.io import suffix_of
+from firstpage.labeling.app.imports.rows import check_identifier, grade_of
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
 from firstpage.labeling.pooling import fused_scores, pooled_documents
 
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
 
 Pool = dict[str, dict[str, float | None]]  # query: document: prior
 TextLookup = Callable[[Collection[str]], Mapping[str, DocumentRecord]]
+DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 ITEM_CHARACTERS = 300  # of a document's text on a page of results
 
 
@@ -27,6 +35,68 @@ class RunDocuments:
     name: str
     source: str
     pool: Pool
+
+
+def run_documents(name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]) -> Pool:
+    """Return the documents of each query of a run, the best first, with their scores as priors."""
+    pool: Pool = {}
+    for location, query, document, score in read_uploaded_rows(Run, name, stream, limits, notes):
+        scores = _of_query(pool, location, query)
+        if document in scores:
+            raise DataError(f"{location}: document {document!r} occurs twice in this query.")
+        scores[document] = score
+    return {
+        query: dict(sorted(docs.items(), key=lambda item: -(item[1] or 0.0)))
+        for query, docs in pool.items()
+    }
+
+
+def _of_query(pool: Pool, location: str, query: str) -> dict[str, float | None]:
+    if query not in pool:
+        check_identifier(location, query, "query", "query")
+        pool[query] = {}
+    return pool[query]
+
+
+def item_grades(
+    name: str, stream: ByteStream, limits: ReadLimits, notes: list[str]
+) -> dict[str, dict[str, int]]:
+    """Return the grades of qrels by query and document, for the items of lists."""
+    grades: dict[str, dict[str, int]] = {}
+    for location, query, document, value in read_uploaded_rows(Qrels, name, stream, limits, notes):
+        of_query, grade = grades.setdefault(query, {}), grade_of(location, value)
+        if of_query.setdefault(document, grade) != grade:
+            raise DataError(f"{location}: document {document!r} has two grades in this query.")
+    return grades
+
+
+def letor_documents(name: str, stream: ByteStream, limits: ReadLimits) -> Pool:
+    """Return the documents that a LETOR file names after `#`; labels and features are ignored."""
+    pool: Pool = {}
+    for number, line in read_lines(name, stream, limits):
+        data, hash_, comment = line.partition("#")
+        words = data.split()
+        if not words:
+            continue
+        if len(words) < 2 or not words[1].startswith("qid:"):
+            raise DataError(f"{name}:{number}: a line must start with a label and qid:..")
+        key = _docid(comment)
+        if not hash_ or not key:
+            raise DataError(
+                f"{name}:{number}: names no document; end the line with '# docid = ..'."
+            )
+        documents = _of_query(pool, f"{name}:{number}", words[1][4:])
+        if key in documents:
+            raise DataError(f"{name}:{number}: document {key!r} occurs twice in this query.")
+        documents[key] = None
+    return pool
+
+
+def _docid(comment: str) -> str:
+    """Return the id of a comment as `read_letor` does: after `docid =`, else the first word."""
+    named = DOCID.search(comment)
+    words = comment.split()
+    return named[1] if named else words[0] if words else ""
 
 
 def run_name(source: str) -> str:

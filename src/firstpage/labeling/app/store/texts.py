@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, bindparam, func, select
 
+from firstpage.data import DOCUMENT_IDS, ROW_IDS
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.tables import documents, gold_questions, images, queries
 
@@ -141,7 +142,7 @@ def gold_questions_of(
 
 
 GRADE = "grade"  # of an item; an integer, absent or None if it is not judged
-IDS = ("document", "docid", "doc_id", "docno", "document_id", "id", "_id")  # columns of an item
+IDS = (*DOCUMENT_IDS, *ROW_IDS)  # columns of an item
 
 
 def items_of(fields: Any) -> list[dict[str, Any]]:

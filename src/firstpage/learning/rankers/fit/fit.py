@@ -157,7 +157,7 @@ def _gap(
         (not bound.linear, "scores are not linear in the parameters"),
         (not loss.traits.convex, "the loss is not convex"),
         (not loss.traits.deterministic, "the loss differs from pass to pass"),
-        (not loss.traits.smooth, "for hinges only cutting planes and n-slack bound the optimum"),
+        (not loss.traits.smooth, "for hinges only cutting planes bound the optimum"),
         (not loss.traits.bounded_hessian, "the Hessian of the loss has no known bound"),
         (objective.l2 == 0, "without a penalty (l2 = 0) the gradient does not bound the optimum"),
     ):

@@ -51,7 +51,6 @@ from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.scorers.trees import Trees
 from firstpage.learning.solvers.boosting.boosting import BoostingState
 from firstpage.learning.solvers.boosting.sharded import ShardedBoostingState
-from firstpage.learning.solvers.cutting_plane.n_slack import NSlack
 from firstpage.learning.solvers.least_squares import solve_normal_equations
 from firstpage.learning.solvers.sharded import ShardedObjective
 from firstpage.learning.solvers.solver import AnySolver
@@ -65,10 +64,6 @@ ONE_FOREST = (
     f"query_fraction out, or {LOAD_SHARDS}."
 )
 IN_MEMORY = f"{{}} trains on data in memory, not on shards; {LOAD_SHARDS}, or use {{}}."
-SINGLE_QUERIES = (
-    "n-slack visits single queries, which needs data in memory; over shards, use 'cutting plane' "
-    "or a descent such as 'gd'."
-)
 S = TypeVar("S", bound=CachedShard)
 
 
@@ -226,8 +221,6 @@ class ShardedData:
         solver: AnySolver,
         threads: int | None,
     ) -> ShardedObjective:
-        if isinstance(solver, NSlack):
-            raise DataError(SINGLE_QUERIES)
         if scorer.device != "cpu":
             raise DataError("shards are processed on CPUs; leave device= out, or fit in memory.")
         loss = self._with_scale(loss)

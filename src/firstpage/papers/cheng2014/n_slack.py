@@ -1,4 +1,4 @@
-"""The papers' cutting planes: one slack variable and one set of planes per query."""
+"""Algorithm 1 of the paper: cutting planes, with one slack variable and set of planes per query."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from firstpage.core import Array, Floats, Ints, check_number
-from firstpage.learning.solvers.cutting_plane.one_slack import MAX_AGE, check_penalty
-from firstpage.learning.solvers.objective import BlockObjective
-from firstpage.learning.solvers.score_space import relative_gap
-from firstpage.learning.solvers.solver import (
+from firstpage.core import Array, DataError, Floats, Ints, check_number
+from firstpage.learning.solvers import (
     FRESH_START,
+    MAX_AGE,
+    BlockObjective,
     ProgressCallback,
     Resume,
     SolverResult,
+    check_penalty,
     never_stop,
+    relative_gap,
 )
 
 
@@ -40,7 +41,7 @@ class NSlack:
     ParameterError
         If a parameter is out of its range.
     DataError
-        On fitting, if there is no penalty.
+        On fitting, if there is no penalty, or data are in shards.
 
     References
     ----------
@@ -50,7 +51,8 @@ class NSlack:
     Examples
     --------
     >>> import firstpage as fp
-    >>> ranker = fp.SVMMAP(solver="n-slack(max_iter=50)")
+    >>> from firstpage.papers.cheng2014.n_slack import NSlack
+    >>> ranker = fp.SVMMAP(solver=NSlack(max_iter=50))
     """
 
     tol: float = 1e-3
@@ -77,6 +79,8 @@ class NSlack:
 
         The objective has blocks of one query.  `resume` is not used: the solver cannot be resumed.
         """
+        if not isinstance(objective, BlockObjective):
+            raise DataError("n-slack visits single queries, which needs data in memory.")
         check_penalty(objective)
         queries = len(objective.bounds)
         planes = _QueryPlanes(objective.size, queries)
