@@ -73,7 +73,15 @@ def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     else:
         words, starts = _sorted_words(values, offsets, lengths)
         workspace = np.empty(len(values), np.int64)
-        kernel.unpack_order(values, offsets, starts, words, workspace, order, keys)
+        kernel.unpack_order(
+            scores=values,
+            offsets=offsets,
+            starts=starts,
+            words=words,
+            workspace=workspace,
+            order=order,
+            keys=keys,
+        )
     return order, keys
 
 
@@ -97,16 +105,16 @@ def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floa
     else:
         words, starts = _sorted_words(scores, offsets, lengths)
         longest_tie = kernel.unpack_labels(
-            scores,
-            labels,
-            offsets,
-            starts,
-            words,
-            items,
-            np.empty(longest),
-            np.empty_like(items),
-            ranked,
-            tie_lengths,
+            scores=scores,
+            labels=labels,
+            offsets=offsets,
+            starts=starts,
+            words=words,
+            items=items,
+            keys=np.empty(longest),
+            workspace=np.empty_like(items),
+            ranked=ranked,
+            block=tie_lengths,
         )
     return ranked, tie_lengths, longest_tie
 

@@ -67,14 +67,14 @@ def select_top(
                 least = kth_of_16(maxima, depth)
             else:
                 sort_down(
-                    maxima,
-                    maxima_bits,
-                    np.int64(0),
-                    groups,
-                    items,
-                    words,
-                    word_workspace,
-                    workspace,
+                    scores=maxima,
+                    bits=maxima_bits,
+                    lo=np.int64(0),
+                    hi=groups,
+                    items=items,
+                    words=words,
+                    word_workspace=word_workspace,
+                    workspace=workspace,
                 )
                 least = maxima[items[depth - 1]]
             for i in range(lo, hi):
@@ -119,7 +119,15 @@ def top_labels(
     """
     for q in range(offsets.size - 1):
         start, capacity = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
-        if count_top_grades(labels, offsets[q], offsets[q + 1], counts, best, start, capacity):
+        if count_top_grades(
+            labels=labels,
+            lo=offsets[q],
+            hi=offsets[q + 1],
+            counts=counts,
+            best=best,
+            start=start,
+            capacity=capacity,
+        ):
             continue
         size, minimum = 0, -np.inf
         for i in range(offsets[q], offsets[q + 1]):

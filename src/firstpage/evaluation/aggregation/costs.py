@@ -127,13 +127,13 @@ def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = 
     checked = _checked_order(order, ballots)
     costs = np.empty(len(ballots))
     order_costs(
-        ballots.positions,
-        normalized,
-        ballots.offsets,
-        ballots.vote_limit,
-        checked,
-        pair_table(ballots),
-        costs,
+        ranks=ballots.positions,
+        weights=normalized,
+        offsets=ballots.offsets,
+        reach=ballots.vote_limit,
+        order=checked,
+        extra=pair_table(ballots),
+        costs=costs,
     )
     return np.maximum(costs, 0.0)
 

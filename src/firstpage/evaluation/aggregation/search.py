@@ -70,17 +70,17 @@ class KwikSort(Method):
         order = np.empty(ballots.positions.shape[1], np.int64)
         salt = np.uint64(int(self.seed) * int(STEP) % 2**64)
         kwik_sort(
-            ballots.positions,
-            weights,
-            ballots.offsets,
-            ballots.vote_limit,
-            ballots.queries.hashes ^ salt,
-            int(self.repeats),
-            pair_table(ballots),
-            workspace(ballots),
-            workspace(ballots),
-            workspace(ballots, 2),
-            order,
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            seeds=ballots.queries.hashes ^ salt,
+            repeats=int(self.repeats),
+            extra=pair_table(ballots),
+            trial=workspace(ballots),
+            workspace=workspace(ballots),
+            stack=workspace(ballots, 2),
+            order=order,
         )
         return order
 
@@ -164,15 +164,15 @@ class BestInsertion(Method):
         others = [m.order(ballots, weights) for m in (Borda(), Kemeny())]
         order = np.empty(ballots.positions.shape[1], np.int64)
         best_insertion(
-            ballots.positions,
-            weights,
-            ballots.offsets,
-            ballots.vote_limit,
-            np.array([*others, *rankers], np.int64),
-            pair_table(ballots),
-            workspace(ballots),
-            workspace(ballots),
-            order,
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            starts=np.array([*others, *rankers], np.int64),
+            extra=pair_table(ballots),
+            trial=workspace(ballots),
+            position=workspace(ballots),
+            order=order,
         )
         return order
 
