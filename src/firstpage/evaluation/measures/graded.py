@@ -145,9 +145,19 @@ class Discounted(Gained):
         The weights are kind and table of the gain, and the discount.
         """
         labels, tie_sizes, offsets = ranked
-        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        kind, table, discount = weights
         out = np.empty(len(offsets) - 1)
-        kernel.dcg(labels, tie_sizes, offsets, max_labels, *weights, cutoff, out)
+        kernel.dcg(
+            labels=labels,
+            tie_sizes=tie_sizes,
+            offsets=offsets,
+            max_label=max_labels,
+            kind=kind,
+            table=table,
+            discount=discount,
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            out=out,
+        )
         return out
 
     def _ideal_dcg(self, lists: RankedLists, weights: tuple[int, Floats, Floats]) -> Floats:

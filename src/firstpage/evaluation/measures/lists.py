@@ -245,8 +245,17 @@ class RankedLists:
         scores, labels, offsets = self.unsorted.scores, self.unsorted.labels, self.unsorted.offsets
         if first_only:
             ties = np.empty((len(self), 3), np.int64)
-            top_ties = self.relevant_ties(level, self.depth)
-            binary.first_ties(scores, labels, offsets, level, *top_ties, ties, ends)
+            listed_ties, listed_ends = self.relevant_ties(level, self.depth)
+            binary.first_ties(
+                scores=scores,
+                labels=labels,
+                offsets=offsets,
+                level=level,
+                listed=listed_ties,
+                listed_ends=listed_ends,
+                ties=ties,
+                ends=ends,
+            )
         else:
             ties = np.empty((len(labels), 3), np.int64)
             workspace = np.empty(int(self.lengths.max(initial=0)) + 1)
