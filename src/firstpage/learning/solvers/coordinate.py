@@ -13,7 +13,7 @@ from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels.losses import measure_breakpoints
 from firstpage.data import Truth, offsets_from_lengths
 from firstpage.evaluation.measures import Measure, rank_lists
-from firstpage.learning.losses.measure_forms import DEFAULT, has_form, measure_form
+from firstpage.learning.losses.measure_forms import DEFAULT, measure_form
 from firstpage.learning.solvers.objective import query_ranges
 from firstpage.learning.solvers.solver import (
     FRESH_START,
@@ -107,7 +107,7 @@ class MeasuredLines:
         self._truth, self._measure = truth, measure
         self._weights = weights / weights.sum()
         self.size = int(X.shape[1])
-        self._form = measure_form(measure, truth, k) if has_form(measure) else None
+        self._form = measure_form(measure, truth, k) if measure.has_rank_form else None
         if self._form is None and k is not None:
             raise DataError(f"{measure} has no top-k form; leave k out.")
         if self._form is not None:
