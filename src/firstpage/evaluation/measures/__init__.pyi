@@ -7,7 +7,6 @@ from firstpage.evaluation.measures.base import rank_lists as rank_lists
 from firstpage.evaluation.measures.binary import RBP as RBP
 from firstpage.evaluation.measures.binary import P as P
 from firstpage.evaluation.measures.binary import Recall as Recall
-from firstpage.evaluation.measures.diversity import check_judgments as check_judgments
 from firstpage.evaluation.measures.evaluate_systems import DEFAULT_MEASURES as DEFAULT_MEASURES
 from firstpage.evaluation.measures.evaluate_systems import evaluate as evaluate
 from firstpage.evaluation.measures.evaluation import Evaluation as Evaluation
@@ -23,6 +22,7 @@ from firstpage.evaluation.measures.graded import NDCG as NDCG
 from firstpage.evaluation.measures.graded import reads_scale as reads_scale
 from firstpage.evaluation.measures.graded import with_scale as with_scale
 from firstpage.evaluation.measures.inputs import ALL_JUDGED as ALL_JUDGED
+from firstpage.evaluation.measures.inputs import check_judgments as check_judgments
 from firstpage.evaluation.measures.learned import LEARNED as LEARNED
 from firstpage.evaluation.measures.lists import Needs as Needs
 from firstpage.evaluation.measures.lists import RankedLists as RankedLists
@@ -37,12 +37,12 @@ from firstpage.evaluation.measures.rank_forms import PrecisionForm as PrecisionF
 from firstpage.evaluation.measures.rank_forms import RankForm as RankForm
 from firstpage.evaluation.measures.rank_forms import TableForm as TableForm
 from firstpage.evaluation.measures.registry import GROUPED as GROUPED
-from firstpage.evaluation.measures.registry import MEASURES as MEASURES
 from firstpage.evaluation.measures.registry import Listing as Listing
 from firstpage.evaluation.measures.registry import MeasureLike as MeasureLike
 from firstpage.evaluation.measures.registry import conventions as conventions
 from firstpage.evaluation.measures.registry import list_measures as list_measures
 from firstpage.evaluation.measures.registry import measure as measure
+from firstpage.evaluation.measures.registry import measure_classes as measure_classes
 from firstpage.evaluation.measures.registry import measures as measures
 from firstpage.evaluation.measures.registry import measures_by_text as measures_by_text
 from firstpage.evaluation.measures.registry import register_measure as register_measure

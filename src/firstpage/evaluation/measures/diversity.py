@@ -6,7 +6,6 @@ only subtopics with a relevant document count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -495,19 +494,6 @@ class APIA(Diversity):
             out=out,
         )
         return ratio(out, (counts > 0).sum(axis=1).astype(np.float64))
-
-
-def check_judgments(measures: Iterable[Measure], judgments: object) -> None:
-    """Raise an error if a measure does not go with diversity judgments."""
-    if not isinstance(judgments, DiversityQrels):
-        return
-    plain = [str(m) for m in measures if not m.of_subtopics]
-    if plain:
-        raise MeasureError(
-            f"{plain[0]} needs plain judgments, and {judgments.source or 'these'} are judgments of "
-            "subtopics. Measure alpha-nDCG@10, ERR-IA@10 or StRecall@10, or take the greatest "
-            "grade of each document with qrels.flatten()."
-        )
 
 
 def with_subtopics(

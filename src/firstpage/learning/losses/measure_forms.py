@@ -10,7 +10,6 @@ from firstpage.core import PACKAGE, BoundKernel, DataError, Floats, Ints, Measur
 from firstpage.core.kernels.losses import ADDITIVE, CASCADE, PRECISION, TABLE, true_order_values
 from firstpage.data import Truth, sort_groups
 from firstpage.evaluation.measures import (
-    MEASURES,
     AdditiveForm,
     CascadeForm,
     Convention,
@@ -18,6 +17,7 @@ from firstpage.evaluation.measures import (
     PrecisionForm,
     RankForm,
     TableForm,
+    measure_classes,
     measured_values,
     rank_lists,
 )
@@ -157,7 +157,8 @@ def check_unweighted(loss: Loss, weights: Floats | None) -> None:
 def check_supported(measure: Measure, user: str) -> None:
     """Raise an error unless the measure has a form, and is better when higher."""
     if not measure.has_rank_form or measure.lower_is_better:
-        names = [cls.__name__ for cls in MEASURES if cls.rank_form is not Measure.rank_form]
+        summed = (c for c in measure_classes() if c.rank_form is not Measure.rank_form)
+        names = [cls.__name__ for cls in summed]
         raise DataError(
             f"{user} cannot maximize {measure}; choose one of {', '.join(names)}, DCG or NDCG of a "
             "measure file, or a measure of your own with a method rank_form."
