@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from firstpage.core import Array, Floats, Ints
-from firstpage.data import Truth, offsets_from_lengths
+from firstpage.core.kernels.losses import levels as kernel
+from firstpage.data import Truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,10 @@ class LabelLevels:
         array of float
             One number per document.
         """
-        return self.by_row(np.repeat(values, self.widths))
+        out = np.empty(len(self.order))
+        arrays = (self.order, self.offsets, self.firsts, self.end)
+        kernel.repeat_levels(values.astype(np.float64), *arrays, out)
+        return out
 
     def by_row(self, values: Floats) -> Floats:
         """Rearrange one number per document from the true order to the order of the rows.
@@ -176,28 +180,13 @@ def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = No
     >>> fp.extend.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
     [2.0, 1.0]
     """
-    order, keys = truth.by_label
-    offsets, lengths = truth.offsets, truth.lengths
-    change = np.empty(len(keys), bool)
-    change[1:] = keys[1:] != keys[:-1]
-    change[offsets[:-1][lengths > 0]] = True
-    starts = np.flatnonzero(change)
-    firsts = np.searchsorted(starts, offsets).astype(np.int64)
-    sizes = np.diff(firsts)
-    base = np.repeat(offsets[:-1], sizes)
-    end = np.append(starts[1:], len(keys)) - base
-    weight = np.ones(len(keys)) if weights is None else weights[order].astype(np.float64)
-    total = np.add.reduceat(weight, starts) if len(starts) else np.empty(0)
-    cumulative = np.concatenate([[0.0], np.cumsum(total)])
-    above = cumulative[:-1] - np.repeat(cumulative[firsts[:-1]], sizes)
-    positive = offsets_from_lengths(total > 0)  # levels of positive weight, counted: exact
-    below = np.repeat(positive[firsts[1:]], sizes) - positive[1:]
-    probability = np.ones(len(total))
-    if k is not None:
-        inside = np.clip(np.round(k - above, 9), 0.0, total)  # cumulative sums have rounding errors
-        probability = np.divide(inside, total, out=np.zeros_like(total), where=total > 0)
-    local = (order - np.repeat(offsets[:-1], lengths)).astype(np.int32)
-    return LabelLevels(offsets, local, weight, firsts, end, total, above, probability, below == 0)
+    rows, keys = truth.by_label
+    offsets, size = truth.offsets, len(keys)
+    weight = np.ones(size) if weights is None else weights[rows].astype(np.float64)
+    order, firsts = np.empty(size, np.int32), np.empty(len(offsets), np.int64)
+    per_level = [np.empty(size, np.int64), *np.empty((3, size)), np.empty(size, bool)]
+    count = kernel.split_levels(keys, rows, weight, offsets, k or 0, order, firsts, *per_level)
+    return LabelLevels(offsets, order, weight, firsts, *(x[:count].copy() for x in per_level))
 
 
 def query_sums(values: Floats, offsets: Ints) -> Floats:

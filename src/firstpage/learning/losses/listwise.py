@@ -116,18 +116,6 @@ def relevance(truth: Truth, weights: Floats | None, k: int | None) -> Floats:
     return truth.labels if k is None else top_k_labels(label_levels(truth, weights, k), k)
 
 
-def softmax(values: Floats, weights: Floats, offsets: Ints) -> Floats:
-    """Return weight * exp(value) divided by its sum over the query; 0 if no weight is positive."""
-    lengths = np.diff(offsets)
-    weighted = np.where(weights > 0, values, -np.inf)
-    maxima = np.zeros(len(lengths))
-    maxima[lengths > 0] = np.maximum.reduceat(weighted, offsets[:-1][lengths > 0])
-    maximum = np.repeat(np.where(np.isfinite(maxima), maxima, 0.0), lengths)
-    out = weights * np.exp(np.where(weights > 0, values - maximum, 0.0))
-    probabilities: Floats = out * np.repeat(safe_inverse(query_sums(out, offsets)), lengths)
-    return probabilities
-
-
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(Loss):
     """Cross entropy of softmax distributions of labels and scores, ListNet's top-one form.
@@ -180,7 +168,8 @@ class TopOneTarget(LossTarget):
 
     def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
         self.weight, self.offsets, self.factor = weight, offsets, factor
-        self.probability = softmax(psi, weight, offsets)
+        self.probability = np.empty(len(psi))
+        kernel.softmax(psi, weight, offsets, self.probability)
 
     def hessian_scale(self) -> Floats:
         return self.factor

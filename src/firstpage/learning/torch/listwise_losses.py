@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firstpage.core import check_number
 from firstpage.learning.losses.listwise import (
@@ -12,11 +11,10 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from firstpage.learning.torch import host, listwise
-from firstpage.learning.torch.batches import Lists, check_batch, check_finite
+from firstpage.learning.torch import listwise
+from firstpage.learning.torch.batches import Lists
 from firstpage.learning.torch.device import KernelLoss
-from firstpage.learning.torch.host import FlatLists, ValueGrad
-from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction, attached
+from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,9 +80,6 @@ class ListMLELoss(RankingLoss):
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.plackett_luce(lists, self.k, self.average)
 
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.plackett_luce(lists, self._loss, self.k, self.average)
-
 
 class ListNetLoss(RankingLoss):
     """Cross entropy of softmax distributions of labels and scores (ListNet, top-one form).
@@ -141,25 +136,6 @@ class ListNetLoss(RankingLoss):
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
 
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.softmax_cross_entropy(lists, self.k, self.temperature)
-
-    def _by_kernels(
-        self, scores: Tensor, labels: Tensor, mask: Any, offsets: Any, weights: Any
-    ) -> Tensor:
-        check_batch(scores, labels, mask, offsets, check=False)
-        if any(part is not None for part in (mask, offsets, weights)) or self.reduction == "none":
-            return super()._by_kernels(scores, labels, mask, offsets, weights)
-        if not host.are_rows(scores, labels):
-            return super()._by_kernels(scores, labels, mask, offsets, weights)
-        factor = 1.0 / len(scores) if self.reduction == "mean" else 1.0
-        value, gradient = host.softmax_cross_entropy_of_rows(
-            scores, labels, self.k, self.temperature, factor
-        )
-        if self.check is not False and not math.isfinite(value):
-            check_finite(scores, labels, mask)
-        return attached(scores, host.scalar(value, scores), gradient, None)
-
 
 class RankCosineLoss(RankingLoss):
     """Cosine distance of scores and labels (RankCosine): (1 - cosine(scores, labels)) / 2.
@@ -215,9 +191,6 @@ class RankCosineLoss(RankingLoss):
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.cosine(lists, self.k, self.floor)
 
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.cosine(lists, self.k, self.floor)
-
 
 class SquaredErrorLoss(RankingLoss):
     """Half the squared difference of score and label, averaged over the documents of a list.
@@ -266,6 +239,3 @@ class SquaredErrorLoss(RankingLoss):
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.squared_error(lists, self.k, self.average)
-
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.squared_error(lists, self.k, self.average)
