@@ -193,7 +193,7 @@ def test_labels_are_sorted_stably_whether_they_are_counted_or_compared(values) -
     rng = np.random.default_rng(0)
     lengths = [40, 1, 0, 200, 3]
     labels = rng.choice(np.array(values, float), sum(lengths))
-    truth = Truth.from_labels(labels, np.repeat(np.arange(5), lengths))
+    truth = fp.Truth.from_labels(labels, np.repeat(np.arange(5), lengths))
     order, keys = truth.by_label
     for lo, hi in zip(truth.offsets[:-1], truth.offsets[1:], strict=True):
         expected = lo + np.argsort(-labels[lo:hi], kind="stable")

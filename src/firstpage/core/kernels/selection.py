@@ -67,14 +67,14 @@ def select_top(
                 least = kth_of_16(maxima, depth)
             else:
                 sort_down(
-                    maxima,
-                    maxima_bits,
-                    np.int64(0),
-                    groups,
-                    items,
-                    words,
-                    word_workspace,
-                    workspace,
+                    scores=maxima,
+                    bits=maxima_bits,
+                    lo=np.int64(0),
+                    hi=groups,
+                    items=items,
+                    words=words,
+                    word_workspace=word_workspace,
+                    workspace=workspace,
                 )
                 least = maxima[items[depth - 1]]
             for i in range(lo, hi):

@@ -373,13 +373,13 @@ class RBP(Binary):
             return self._graded(lists, self.gain)
         out = np.empty(len(lists))
         graded.rank_biased_precision(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            self.relevance_level(convention),
-            float(self.p),
-            kernel_cutoff(self.cutoff),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            level=self.relevance_level(convention),
+            p=float(self.p),
+            cutoff=kernel_cutoff(self.cutoff),
+            out=out,
         )
         return out
 
@@ -388,15 +388,15 @@ class RBP(Binary):
         ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
         weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
         graded.dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            scale,
-            GAINS[gain],
-            np.empty(0),
-            weights,
-            kernel_cutoff(self.cutoff),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            max_label=scale,
+            kind=GAINS[gain],
+            table=np.empty(0),
+            discount=weights,
+            cutoff=kernel_cutoff(self.cutoff),
+            out=out,
         )
         return ratio(out, 1.0 - np.exp2(-scale) if gain == "exp" else scale)
 

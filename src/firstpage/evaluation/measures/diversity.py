@@ -145,18 +145,18 @@ class Novelty(Diversity):
         out = np.empty(len(lists))
         size = int(np.diff(lists.offsets).max(initial=0))
         kernel.novelty_gain(
-            _documents(lists),
-            lists.tie_sizes,
-            lists.offsets,
-            relevant.starts,
-            relevant.subtopics,
-            self._alpha(),
-            self._discount(size),
-            kernel_cutoff(getattr(self, "cutoff", None)),
-            np.empty(relevant.width, np.int64),
-            np.empty(relevant.width),
-            np.empty(lists.longest_tie + 2),
-            out,
+            documents=_documents(lists),
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            alpha=self._alpha(),
+            discount=self._discount(size),
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            counts=np.empty(relevant.width, np.int64),
+            weights=np.empty(relevant.width),
+            pass_means=np.empty(lists.longest_tie + 2),
+            out=out,
         )
         return out
 
@@ -168,16 +168,16 @@ class Novelty(Diversity):
         query = np.repeat(np.arange(len(lists)), np.diff(offsets))
         by_id = rows[np.lexsort((order[rows], query))]
         kernel.ideal_novelty_gain(
-            offsets,
-            by_id,
-            relevant.starts,
-            relevant.subtopics,
-            self._alpha(),
-            self._discount(int(np.diff(offsets).max(initial=0))),
-            kernel_cutoff(getattr(self, "cutoff", None)),
-            np.empty(len(relevant.order), np.int64),
-            np.empty(relevant.width),
-            out,
+            offsets=offsets,
+            order=by_id,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            alpha=self._alpha(),
+            discount=self._discount(int(np.diff(offsets).max(initial=0))),
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            used=np.empty(len(relevant.order), np.int64),
+            weights=np.empty(relevant.width),
+            out=out,
         )
         return out
 
@@ -484,15 +484,15 @@ class APIA(Diversity):
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         out, counts = np.empty(len(lists)), _subtopic_counts(lists, relevant)
         kernel.subtopic_average_precision(
-            _documents(lists),
-            lists.tie_sizes,
-            lists.offsets,
-            relevant.starts,
-            relevant.subtopics,
-            counts,
-            np.empty(relevant.width, np.int64),
-            np.empty(relevant.width),
-            out,
+            documents=_documents(lists),
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            relevant=counts,
+            counts=np.empty(relevant.width, np.int64),
+            before=np.empty(relevant.width),
+            out=out,
         )
         return ratio(out, (counts > 0).sum(axis=1).astype(np.float64))
 

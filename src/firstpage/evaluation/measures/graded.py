@@ -145,9 +145,19 @@ class Discounted(Gained):
         The weights are kind and table of the gain, and the discount.
         """
         labels, tie_sizes, offsets = ranked
-        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        kind, table, discount = weights
         out = np.empty(len(offsets) - 1)
-        kernel.dcg(labels, tie_sizes, offsets, max_labels, *weights, cutoff, out)
+        kernel.dcg(
+            labels=labels,
+            tie_sizes=tie_sizes,
+            offsets=offsets,
+            max_label=max_labels,
+            kind=kind,
+            table=table,
+            discount=discount,
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            out=out,
+        )
         return out
 
     def _ideal_dcg(self, lists: RankedLists, weights: tuple[int, Floats, Floats]) -> Floats:
@@ -291,16 +301,16 @@ class MeanNDCG(Discounted):
         best, offsets = self._ideal(lists, kind, table, ALL)
         out = np.empty(len(lists))
         kernel.mean_ndcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            best,
-            offsets,
-            lists.max_labels,
-            kind,
-            table,
-            self._discount(lists, convention),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            ideal=best,
+            ideal_offsets=offsets,
+            max_label=lists.max_labels,
+            kind=kind,
+            table=table,
+            discount=self._discount(lists, convention),
+            out=out,
         )
         return fill_empty(out, lists, convention)
 
@@ -394,7 +404,15 @@ def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
     """Return the ERR of each query, given the greatest label of its scale."""
     out = np.empty(len(lists))
     workspace = np.empty(lists.longest_tie + 2)
-    kernel.err(lists.labels, lists.tie_sizes, lists.offsets, max_labels, cutoff, workspace, out)
+    kernel.err(
+        labels=lists.labels,
+        tie_sizes=lists.tie_sizes,
+        offsets=lists.offsets,
+        max_label=max_labels,
+        cutoff=cutoff,
+        pass_means=workspace,
+        out=out,
+    )
     return out
 
 

@@ -93,13 +93,13 @@ class _Learned(Measure):
     def _dcg(self, lists: RankedLists) -> Floats:
         out, workspace = np.empty(len(lists)), np.empty(self.table.shape[1])
         table_dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            self.grade_values,
-            self.table,
-            workspace,
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            grades=self.grade_values,
+            table=self.table,
+            counts=workspace,
+            out=out,
         )
         return out
 

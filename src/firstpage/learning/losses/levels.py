@@ -8,6 +8,7 @@ the tie, and needs no random order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -184,9 +185,47 @@ def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = No
     offsets, size = truth.offsets, len(keys)
     weight = np.ones(size) if weights is None else weights[rows].astype(np.float64)
     order, firsts = np.empty(size, np.int32), np.empty(len(offsets), np.int64)
-    per_level = [np.empty(size, np.int64), *np.empty((3, size)), np.empty(size, bool)]
-    count = kernel.split_levels(keys, rows, weight, offsets, k or 0, order, firsts, *per_level)
-    return LabelLevels(offsets, order, weight, firsts, *(x[:count].copy() for x in per_level))
+    end, is_lowest = np.empty(size, np.int64), np.empty(size, bool)
+    total, above, probability = np.empty((3, size))
+    count = kernel.split_levels(
+        keys=keys,
+        rows=rows,
+        weight=weight,
+        offsets=offsets,
+        k=k or 0,
+        order=order,
+        firsts=firsts,
+        end=end,
+        total=total,
+        above=above,
+        top_probability=probability,
+        is_lowest=is_lowest,
+    )
+    end, is_lowest = end[:count].copy(), is_lowest[:count].copy()
+    total, above, probability = (x[:count].copy() for x in (total, above, probability))
+    return LabelLevels(offsets, order, weight, firsts, end, total, above, probability, is_lowest)
+
+
+class LevelArrays(TypedDict):
+    """The levels of a slice of queries, by the parameters of kernels."""
+
+    order: Array
+    weight: Floats
+    offsets: Ints
+    firsts: Ints
+    end: Ints
+
+
+def level_arrays(levels: LabelLevels, lo: int, hi: int) -> LevelArrays:
+    """Return the levels of the queries lo:hi."""
+    rows = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
+    return {
+        "order": levels.order[rows],
+        "weight": levels.weight[rows],
+        "offsets": levels.offsets[lo : hi + 1],
+        "firsts": levels.firsts[lo : hi + 1],
+        "end": levels.end,
+    }
 
 
 def query_sums(values: Floats, offsets: Ints) -> Floats:

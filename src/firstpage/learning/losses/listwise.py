@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
-from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
+from firstpage.core import BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels.losses import listwise as kernel
 from firstpage.data import Truth
 from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, Traits, safe_inverse
-from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
+from firstpage.learning.losses.levels import (
+    LabelLevels,
+    label_levels,
+    level_arrays,
+    query_sums,
+    top_k_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -76,38 +82,37 @@ class _PlackettLuceTarget(LossTarget):
         }
         return [LossTerm("plackett_luce", columns, np.ones(len(levels.offsets) - 1))]
 
-    def _kernel_inputs(self, lo: int, hi: int) -> list[Array]:
-        levels = self.levels
-        a, b = int(levels.offsets[lo]), int(levels.offsets[hi])
-        return [
-            levels.order[a:b],
-            levels.weight[a:b],
-            levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1],
-            levels.end,
-        ]
-
-    def _workspace(self, lo: int, hi: int) -> list[Floats]:
+    def _workspace(self, lo: int, hi: int) -> _Workspace:
         rows = int(self.levels.offsets[hi] - self.levels.offsets[lo])
-        return [np.empty(rows), np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))]
+        most_levels = int(self.levels.sizes[lo:hi].max(initial=1))
+        return {"z": np.empty(rows), "logs": np.empty(most_levels)}
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         return kernel.plackett_luce.bind(
-            scores,
-            *self._kernel_inputs(lo, hi),
-            self.upper,
-            self.mass,
-            *self._workspace(lo, hi),
-            values,
-            grad,
+            scores=scores,
+            placed=self.upper,
+            mass=self.mass,
+            values=values,
+            grad=grad,
+            **level_arrays(self.levels, lo, hi),
+            **self._workspace(lo, hi),
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.plackett_luce_curvature.bind(
-            scores, *self._kernel_inputs(lo, hi), self.mass, *self._workspace(lo, hi), out
+            scores=scores,
+            mass=self.mass,
+            out=out,
+            **level_arrays(self.levels, lo, hi),
+            **self._workspace(lo, hi),
         )
+
+
+class _Workspace(TypedDict):
+    z: Floats
+    logs: Floats
 
 
 def relevance(truth: Truth, weights: Floats | None, k: int | None) -> Floats:
@@ -197,13 +202,13 @@ class TopOneTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.softmax_cross_entropy.bind(
-            scores,
-            self.probability[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.factor[lo:hi],
-            values,
-            grad,
+            scores=scores,
+            target=self.probability[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            factor=self.factor[lo:hi],
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -280,14 +285,14 @@ class _CosineTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.cosine.bind(
-            scores,
-            self.unit[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.floor,
-            values,
-            grad,
-            norms,
+            scores=scores,
+            target=self.unit[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            floor=self.floor,
+            values=values,
+            grad=grad,
+            lengths=norms,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -359,13 +364,13 @@ class _SquaredErrorTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.squared_error.bind(
-            scores,
-            self.labels[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.factor[lo:hi],
-            values,
-            grad,
+            scores=scores,
+            target=self.labels[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            factor=self.factor[lo:hi],
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

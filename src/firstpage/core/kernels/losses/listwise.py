@@ -123,7 +123,18 @@ def plackett_luce(
                 top, low = max(top, z[i]), min(low, z[i])
         if top - low < MAX_EXP_RANGE:
             values[q] = direct_plackett_luce(
-                order, weight, lo, first, last, end, placed, mass, top, z, logs, grad
+                order=order,
+                weight=weight,
+                lo=lo,
+                first=first,
+                last=last,
+                end=end,
+                placed=placed,
+                mass=mass,
+                top=top,
+                z=z,
+                ratios=logs,
+                grad=grad,
             )
             continue
         level_sums(scores, order, weight, lo, first, last, end, z, logs)

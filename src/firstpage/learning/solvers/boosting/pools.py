@@ -70,13 +70,13 @@ class QueryMeasure:
             return self.measure.values(lists, self._convention)
         out, depth = np.empty(len(self)), len(sums.discount)
         top_dcg(
-            scores,
-            sums.gains,
-            self.truth.offsets,
-            sums.discount,
-            np.empty(depth),
-            np.empty(depth),
-            out,
+            scores=scores,
+            gains=sums.gains,
+            offsets=self.truth.offsets,
+            discount=sums.discount,
+            best=np.empty(depth),
+            best_gains=np.empty(depth),
+            out=out,
         )
         return out
 
@@ -214,14 +214,14 @@ class StumpPool:
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
         kernel.stump_dcg(
-            bins,
-            measure.additive_form.gains,
-            measure.truth.offsets,
-            reach,
-            np.empty(size, np.int64),
-            np.empty(size),
-            out[0],
-            out[1],
+            bins=bins,
+            gains=measure.additive_form.gains,
+            offsets=measure.truth.offsets,
+            cumulative_discount=reach,
+            counts=np.empty(size, np.int64),
+            sums=np.empty(size),
+            positive=out[0],
+            negative=out[1],
         )
 
     def _stump(self, number: int) -> tuple[int, int]:
