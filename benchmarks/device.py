@@ -29,7 +29,7 @@ from firstpage.learning.losses import PairwiseLogistic, PlackettLuce
 from firstpage.learning.losses.listwise import Cosine, SoftmaxCrossEntropy, SquaredError
 from firstpage.learning.scorers import Linear
 from firstpage.learning.solvers import BlockObjective, device_objective, torch
-from firstpage.learning.torch.batches import FlatOffsets, Lists
+from firstpage.learning.torch.batches import Lists
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136
 GRADE_FRACTIONS = (0.52, 0.32, 0.13, 0.02, 0.01)  # about those of MSLR
@@ -79,7 +79,6 @@ def operations(data: fp.Dataset) -> None:
     X, offsets = t.tensor(data.X, device="cuda"), data.truth.offsets
     y = t.tensor(data.y, device="cuda", dtype=t.float32)
     lengths = np.diff(offsets)
-    flat = FlatOffsets(t.tensor(offsets, device="cuda"), 1, int(lengths.max()))
     widths = np.where(lengths > 0, 1 << np.ceil(np.log2(np.maximum(lengths, 1))).astype(int), 0)
     groups = []
     for width in np.unique(widths[widths > 0]).tolist():
@@ -106,10 +105,6 @@ def operations(data: fp.Dataset) -> None:
             grad = on_gpu._losses.run(0, len(data), on_gpu._X @ w)[1]
             return on_gpu._X.T @ grad
 
-        def batch_kernels(module=module):
-            _, grad = losses.device.evaluate(module._kernel, X @ w, y, None, flat, module.k, 1)
-            return X.T @ grad
-
         def by_operations(module=module):
             scores, grad = X @ w, t.zeros(len(X), device="cuda")
             for rows, mask, key, inside, own in groups:
@@ -118,7 +113,7 @@ def operations(data: fp.Dataset) -> None:
             return X.T @ grad
 
         times = []
-        for run in (lambda on_gpu=on_gpu: on_gpu._pass(w), unfused, batch_kernels, by_operations):
+        for run in (lambda on_gpu=on_gpu: on_gpu._pass(w), unfused, by_operations):
             if run is by_operations:
                 losses.device.has_kernels = lambda device: False
             try:
@@ -127,8 +122,8 @@ def operations(data: fp.Dataset) -> None:
                 times.append(str(error).splitlines()[0][:60])
         losses.device.has_kernels = has_kernels
         print(
-            f"{name}: a fused pass {times[0]} ms, kernels of lists {times[1]}, kernels of batches "
-            f"{times[2]}, operations {times[3]}",
+            f"{name}: a fused pass {times[0]} ms, kernels of lists {times[1]}, "
+            f"operations {times[2]}",
             flush=True,
         )
 

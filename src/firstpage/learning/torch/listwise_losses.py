@@ -13,7 +13,6 @@ from firstpage.learning.losses.listwise import (
 )
 from firstpage.learning.torch import listwise
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.device import KernelLoss
 from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ class ListMLELoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = PlackettLuce(k, self.average)
-        self._kernel = KernelLoss("plackett_luce", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.plackett_luce(lists, self.k, self.average)
@@ -131,7 +129,6 @@ class ListNetLoss(RankingLoss):
         self.temperature = temperature
         check_number(self, "temperature", above=0)
         self._loss = SoftmaxCrossEntropy(k, temperature)
-        self._kernel = KernelLoss("softmax_cross_entropy", float(temperature))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
@@ -186,7 +183,6 @@ class RankCosineLoss(RankingLoss):
         self.floor = floor
         check_number(self, "floor", above=0)
         self._loss = Cosine(k, floor)
-        self._kernel = KernelLoss("cosine", float(floor))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.cosine(lists, self.k, self.floor)
@@ -235,7 +231,6 @@ class SquaredErrorLoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = SquaredError(k, self.average)
-        self._kernel = KernelLoss("squared_error", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.squared_error(lists, self.k, self.average)
