@@ -7,7 +7,6 @@ PyTorch; and a Triton kernel that trains on a GPU.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 from unittest.mock import patch
 
@@ -54,7 +53,7 @@ def of_training(loss: Loss, truth: Truth, scores: np.ndarray, weights: Any) -> R
 
 def of_batches(loss: Loss, truth: Truth, scores: np.ndarray, device: str = "cpu") -> Result:
     """Return the result of a module of PyTorch, in the type of the scores."""
-    module = MODULES[type(loss)](**asdict(loss), reduction="none")
+    module = MODULES[type(loss)](**vars(loss), reduction="none")
     x = torch.tensor(scores, requires_grad=True, device=device)
     labels, offsets = (torch.tensor(a, device=device) for a in (truth.labels, truth.offsets))
     values = module(x, labels, offsets=offsets)

@@ -243,9 +243,13 @@ def query_sums(values: Floats, offsets: Ints) -> Floats:
     return out
 
 
-def top_k_labels(levels: LabelLevels, k: int) -> Floats:
+def top_k_labels(truth: Truth, weights: Floats | None, k: int) -> Floats:
     """Return the top-k label of every document: k + 1 - rank, at least 0; the mean over ties."""
-    return levels.per_document(level_labels(levels, k))
+    rows, keys = truth.by_label
+    out = np.empty(len(rows))
+    weight = np.ones(len(rows)) if weights is None else weights.astype(np.float64)
+    kernel.top_k_labels(keys, rows, weight, truth.offsets, float(k), out)
+    return out
 
 
 def level_labels(levels: LabelLevels, k: int) -> Floats:

@@ -118,7 +118,7 @@ class _Workspace(TypedDict):
 def relevance(truth: Truth, weights: Floats | None, k: int | None) -> Floats:
     """Return the numbers that ListNet and RankCosine compare scores with: the labels, or the top-k
     labels where k is not None."""
-    return truth.labels if k is None else top_k_labels(label_levels(truth, weights, k), k)
+    return truth.labels if k is None else top_k_labels(truth, weights, k)
 
 
 @dataclass(frozen=True)

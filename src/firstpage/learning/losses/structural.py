@@ -173,7 +173,7 @@ def certain_top_k_labels(truth: Truth, k: int) -> Floats:
     levels = label_levels(truth, None, k)
     inside = levels.top_probability >= 1.0
     inside[levels.firsts[:-1][levels.sizes > 0]] = True
-    labels: Floats = top_k_labels(levels, k)
+    labels: Floats = top_k_labels(truth, None, k)
     return np.where(levels.per_document(inside.astype(np.float64)) > 0, labels, 0.0)
 
 

@@ -70,3 +70,25 @@ def repeat_levels(
             for i in range(start, end[level]):
                 out[lo + order[lo + i]] = values[level]
             start = end[level]
+
+
+@kernel
+def top_k_labels(
+    keys: Floats, rows: Ints, weight: Floats, offsets: Ints, k: float, out: Floats
+) -> None:
+    """Write the top-k label of every row: k + 1 - rank, at least 0; the mean over ties."""
+    for q in range(offsets.size - 1):
+        start, above = offsets[q], 0.0
+        while start < offsets[q + 1]:
+            end, total = start, 0.0
+            while end < offsets[q + 1] and keys[end] == keys[start]:
+                total += weight[rows[end]]
+                end += 1
+            remaining = max(k - above, 0.0)
+            after = max(k - above - total, 0.0)
+            label = 0.0
+            if total > 0.0:
+                label = (remaining * (remaining + 1.0) - after * (after + 1.0)) / 2.0 / total
+            for i in range(start, end):
+                out[rows[i]] = label
+            start, above = end, above + total
