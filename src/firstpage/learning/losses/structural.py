@@ -173,7 +173,7 @@ def certain_top_k_labels(truth: Truth, k: int) -> Floats:
     levels = label_levels(truth, None, k)
     inside = levels.top_probability >= 1.0
     inside[levels.firsts[:-1][levels.sizes > 0]] = True
-    labels: Floats = top_k_labels(levels, k)
+    labels: Floats = top_k_labels(truth, None, k)
     return np.where(levels.per_document(inside.astype(np.float64)) > 0, labels, 0.0)
 
 
@@ -261,26 +261,29 @@ class _AveragePrecisionTarget(LossTarget):
         n = int(np.diff(levels.offsets[lo : hi + 1]).max(initial=0))
         harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
         z = np.empty(n)
-        floats = [np.empty(n + 2), np.empty(n), np.empty(n)]  # tail, others, gradient
-        stack = np.empty(4 * (n + 2).bit_length() + 16, np.int64)
+        words, word_workspace, workspace = _sort_workspace(n)
         return average_precision_hinge.bind(
-            scores,
-            levels.order[a:b],
-            levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1],
-            self.counts[lo:hi],
-            levels.end,
-            harmonic,
-            z,
-            z.view(np.uint64),
-            *floats,
-            np.empty(n, np.int64),
-            np.empty(n, np.int64),
-            stack,
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            values,
-            grad,
+            scores=scores,
+            order=levels.order[a:b],
+            offsets=levels.offsets[lo : hi + 1],
+            firsts=levels.firsts[lo : hi + 1],
+            levels=self.counts[lo:hi],
+            end=levels.end,
+            harmonic=harmonic,
+            z=z,
+            bits=z.view(np.uint64),
+            tail=np.empty(n + 2),
+            nonrelevant=np.empty(n),
+            grad_sorted=np.empty(n),
+            items=np.empty(n, np.int64),
+            docs=np.empty(n, np.int64),
+            stack=np.empty(4 * (n + 2).bit_length() + 16, np.int64),
+            position=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
