@@ -11,11 +11,6 @@ import firstpage
 SOURCE = Path(firstpage.__file__).parent
 MARKS = {"kernel", "compiled_kernel", "vector_kernel", "subroutine", "inlined_subroutine"}
 MAX_POSITIONAL = 6  # parameters, up to which a kernel may be called by position
-BY_POSITION = (  # modules whose calls are not converted yet
-    "core/kernels/losses/",
-    "learning/losses/",
-    "learning/torch/",
-)
 
 
 def _trees() -> Iterator[tuple[str, ast.Module]]:
@@ -68,8 +63,6 @@ def test_kernels_of_many_parameters_are_called_by_name() -> None:
     assert sum(size > MAX_POSITIONAL for own in sizes.values() for size in own.values()) > 50
     by_position: list[tuple[str, str]] = []
     for path, tree in trees.items():
-        if path.startswith(BY_POSITION):
-            continue
         own = sizes["firstpage." + path.removesuffix(".py").replace("/", ".")]
         by_position += _positional_calls(path, tree, _imported_kernels(tree, sizes) | own)
     assert not by_position

@@ -456,29 +456,32 @@ class StructuralTarget(LossTarget):
         z, b, key = np.empty(n), np.empty(n), np.empty(n)
         slack = kernel.CHORDS if self._loss.search == "chords" else kernel.GOLDEN_SECTION
         algorithm = kernel.MARGIN if self._loss.scaling == "margin" else slack
+        words, word_workspace, workspace = _sort_workspace(n)
         hinge = kernel.structural_hinge.bind(
-            scores,
-            self._docs[rows],
-            self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1],
-            self._gains[rows],
-            self._true_discounts[rows],
-            self._discounts,
-            algorithm,
-            z,
-            b,
-            key,
-            key.view(np.uint64),
-            np.empty(n, np.int64),
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            np.empty(2),
-            np.empty(4),
-            np.empty((5, n + 1)),
-            np.empty((4, n + 1), np.int64),
-            values,
-            self._upper_bounds[lo:hi],
-            grad,
+            scores=scores,
+            docs=self._docs[rows],
+            starts=self._starts[lo : hi + 1],
+            offsets=self._levels.offsets[lo : hi + 1],
+            gains=self._gains[rows],
+            true_discounts=self._true_discounts[rows],
+            a=self._discounts,
+            method=algorithm,
+            z=z,
+            b=b,
+            key=key,
+            bits=key.view(np.uint64),
+            items=np.empty(n, np.int64),
+            best_ranking=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            sort_workspace=workspace,
+            result=np.empty(2),
+            best=np.empty(4),
+            tree_values=np.empty((5, n + 1)),
+            tree=np.empty((4, n + 1), np.int64),
+            values=values,
+            bounds=self._upper_bounds[lo:hi],
+            grad=grad,
         )
         resort = self._bind_resort(lo, hi, scores)
 
@@ -497,19 +500,22 @@ class StructuralTarget(LossTarget):
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> BoundKernel:
         n, rows = self._extent(lo, hi)
         z = np.empty(n)
+        words, word_workspace, workspace = _sort_workspace(n)
         return kernel.best_reference.bind(
-            scores,
-            self._docs[rows],
-            self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1],
-            self._levels.firsts[lo : hi + 1],
-            self._levels.end,
-            self._discounts,
-            z,
-            z.view(np.uint64),
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            self._true_discounts[rows],
+            scores=scores,
+            docs=self._docs[rows],
+            starts=self._starts[lo : hi + 1],
+            offsets=self._levels.offsets[lo : hi + 1],
+            firsts=self._levels.firsts[lo : hi + 1],
+            end=self._levels.end,
+            a=self._discounts,
+            z=z,
+            bits=z.view(np.uint64),
+            items=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            true_discounts=self._true_discounts[rows],
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

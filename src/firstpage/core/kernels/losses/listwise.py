@@ -137,7 +137,17 @@ def plackett_luce(
                 grad=grad,
             )
             continue
-        level_sums(scores, order, weight, lo, first, last, end, z, logs)
+        level_sums(
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            z=z,
+            logs=logs,
+        )
         value, top, total = 0.0, LOWEST, 0.0
         start = 0
         for level in range(first, last):
@@ -179,7 +189,17 @@ def plackett_luce_curvature(
     for q in range(offsets.size - 1):
         lo = offsets[q] - base
         first, last = firsts[q], firsts[q + 1]
-        level_sums(scores, order, weight, lo, first, last, end, z, logs)
+        level_sums(
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            z=z,
+            logs=logs,
+        )
         top, sum_inverse, sum_square = (
             LOWEST,
             0.0,

@@ -80,7 +80,16 @@ def ranking_at(lam: float, query: Query, workspace: Workspace) -> int:
     key, bits, items, words, word_workspace, sort_workspace, result = workspace
     for i in range(n):
         key[i] = z[i] - lam * b[i]
-    sort_down(key, bits, 0, n, items, words, word_workspace, sort_workspace)
+    sort_down(
+        scores=key,
+        bits=bits,
+        lo=0,
+        hi=n,
+        items=items,
+        words=words,
+        word_workspace=word_workspace,
+        workspace=sort_workspace,
+    )
     delta = delta_of(query, items)
     if delta <= ROUNDING_EPS:
         p, r = cheapest_swap(key, b, a, items, n, depth)
@@ -196,7 +205,14 @@ def close_gap(
         if best[2] > best[0] * (1.0 + tol):
             if (
                 branch_and_bound(
-                    tol, true_score, query, workspace, best, best_ranking, tree_values, tree
+                    tol=tol,
+                    true_score=true_score,
+                    query=query,
+                    workspace=workspace,
+                    best=best,
+                    best_ranking=best_ranking,
+                    tree_values=tree_values,
+                    tree=tree,
                 )
                 == 0
             ):
@@ -246,7 +262,16 @@ def branch_and_bound(
             levels += 1
         level[i] = levels - 1
         remaining[levels - 1] += 1
-    sort_down(key, bits, 0, n, items, words, word_workspace, sort_workspace)
+    sort_down(
+        scores=key,
+        bits=bits,
+        lo=0,
+        hi=n,
+        items=items,
+        words=words,
+        word_workspace=word_workspace,
+        workspace=sort_workspace,
+    )
     delta[0], margin[0], fixed[0] = 1.0, 1.0 - true_score, 1.0
     for p in range(end):
         delta[0] -= a[p] * b[items[p]]
@@ -281,7 +306,14 @@ def branch_and_bound(
                     remaining[doc_level] -= 1
                     fixed[p + 1] = fixed[p] - a[p] * b[doc]
                     bound = greatest_product(
-                        limit, lam, fixed[p + 1], p + 1, levels, gain, remaining, sums
+                        limit=limit,
+                        lam=lam,
+                        fixed=fixed[p + 1],
+                        first=p + 1,
+                        levels=levels,
+                        gain=gain,
+                        remaining=remaining,
+                        sums=sums,
                     )
                     accepted = bound > threshold
                     remaining[doc_level] += 0 if accepted else 1
@@ -392,18 +424,48 @@ def golden_section_search(
             break
         low, high = np.log(xi), np.log(xi / MIN_DELTA**2)
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        value_left = variational(left, xi, true_score, query, workspace, best, best_ranking)
-        value_right = variational(right, xi, true_score, query, workspace, best, best_ranking)
+        value_left = variational(
+            log_lam=left,
+            xi=xi,
+            true_score=true_score,
+            query=query,
+            workspace=workspace,
+            best=best,
+            best_ranking=best_ranking,
+        )
+        value_right = variational(
+            log_lam=right,
+            xi=xi,
+            true_score=true_score,
+            query=query,
+            workspace=workspace,
+            best=best,
+            best_ranking=best_ranking,
+        )
         while high - low > 1e-3:
             if value_left < value_right:
                 high, right, value_right = right, left, value_left
                 left = high - GOLDEN * (high - low)
-                value_left = variational(left, xi, true_score, query, workspace, best, best_ranking)
+                value_left = variational(
+                    log_lam=left,
+                    xi=xi,
+                    true_score=true_score,
+                    query=query,
+                    workspace=workspace,
+                    best=best,
+                    best_ranking=best_ranking,
+                )
             else:
                 low, left, value_left = left, right, value_right
                 right = low + GOLDEN * (high - low)
                 value_right = variational(
-                    right, xi, true_score, query, workspace, best, best_ranking
+                    log_lam=right,
+                    xi=xi,
+                    true_score=true_score,
+                    query=query,
+                    workspace=workspace,
+                    best=best,
+                    best_ranking=best_ranking,
                 )
         if best[0] <= xi * (1.0 + 1e-6):
             break
