@@ -23,7 +23,7 @@ class RankNetLoss(RankingLoss):
     The sum over pairs, u better than v, of log(1 + exp(s_v - s_u)).  It equals
     ``fp.extend.loss("PairwiseLogistic")``.  Time is proportional to the documents that can be the
     better ones of a pair, times all: O(n k) with `k`, O(n^2) without.  On a device, memory is too,
-    and compiled code and batches of up to four million pairs take all pairs.
+    except that a kernel computes more than four million pairs of float32 on CUDA.
 
     Parameters
     ----------
