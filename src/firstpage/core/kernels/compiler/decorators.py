@@ -72,6 +72,8 @@ class Kernel(Subroutine[P, R]):
 
     def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return all arguments in the order of the parameters."""
+        if tuple(kwargs) == self.parameters and not args:  # in order already, as most calls
+            return tuple(kwargs.values())
         names = self.parameters[len(args) :]
         if len(kwargs) != len(names) or not kwargs.keys() >= set(names):
             raise TypeError(f"{self.name}: {self._wrong_arguments(args, kwargs)}")
