@@ -37,8 +37,8 @@ class ExpectedMeasure(Loss):
     Parameters
     ----------
     measure : str, default "NDCG@10"
-        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
-        of a measure file.
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, DCG and NDCG of
+        a measure file, or a measure of one's own that has a `rank_form`.
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
     samples : int, default 20
