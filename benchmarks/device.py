@@ -1,12 +1,17 @@
 """Time of passes and whole fits on a GPU, relative to the time of reading the features.
 
     python benchmarks/device.py [--rows N]
+    python benchmarks/device.py --operations [--rows N]
 
 Synthetic data have the size of WEB30K: 31,531 queries, 3,771,125 documents, 136 features and five
 grades.
 
 Held equal: GPU and CPU compute the same objective at the same parameters; each line reports the
 relative difference of value and gradient.
+
+With --operations, passes by the Triton kernels are compared with passes by operations of PyTorch:
+scores, the formulas of `firstpage.torch` on lists that are padded to powers of two, and the product
+of features and gradient.
 """
 
 from __future__ import annotations
@@ -19,9 +24,12 @@ from statistics import median
 import numpy as np
 
 import firstpage as fp
+from firstpage.learning.gpu import has_kernels
 from firstpage.learning.losses import PairwiseLogistic, PlackettLuce
+from firstpage.learning.losses.listwise import Cosine, SoftmaxCrossEntropy, SquaredError
 from firstpage.learning.scorers import Linear
 from firstpage.learning.solvers import BlockObjective, device_objective, torch
+from firstpage.learning.torch.batches import Lists
 
 QUERIES, ROWS, FEATURES = 31_531, 3_771_125, 136
 GRADE_FRACTIONS = (0.52, 0.32, 0.13, 0.02, 0.01)  # about those of MSLR
@@ -63,15 +71,76 @@ def copy_time(data: fp.Dataset) -> float:
     return device_time(lambda: other.copy_(X))
 
 
+def operations(data: fp.Dataset) -> None:
+    """Print the times of passes by kernels and by operations of PyTorch."""
+    from firstpage.learning import torch as losses
+
+    t = torch()
+    X, offsets = t.tensor(data.X, device="cuda"), data.truth.offsets
+    y = t.tensor(data.y, device="cuda", dtype=t.float32)
+    lengths = np.diff(offsets)
+    widths = np.where(lengths > 0, 1 << np.ceil(np.log2(np.maximum(lengths, 1))).astype(int), 0)
+    groups = []
+    for width in np.unique(widths[widths > 0]).tolist():
+        queries = np.flatnonzero(widths == width)
+        at = t.tensor(offsets[queries], device="cuda")[:, None] + t.arange(width, device="cuda")
+        mask = t.arange(width, device="cuda") < t.tensor(lengths[queries], device="cuda")[:, None]
+        rows = t.where(mask, at, 0)
+        inside = mask.flatten().nonzero().squeeze(-1)
+        groups.append((rows, mask, t.where(mask, y[rows], -t.inf), inside, rows.flatten()[inside]))
+    w = t.randn(FEATURES, device="cuda") * 0.1
+    for name, loss, module in (
+        ("ListMLE", PlackettLuce(), losses.ListMLELoss()),
+        ("ListMLE(k=10)", PlackettLuce(10), losses.ListMLELoss(k=10)),
+        ("ListNet", SoftmaxCrossEntropy(), losses.ListNetLoss()),
+        ("RankCosine", Cosine(), losses.RankCosineLoss()),
+        ("SquaredError", SquaredError(), losses.SquaredErrorLoss()),
+        ("RankNet(k=10)", PairwiseLogistic(10), losses.RankNetLoss(k=10)),
+        ("RankNet", PairwiseLogistic(), losses.RankNetLoss()),
+    ):
+        on_cpu = BlockObjective(loss, Linear().bind(data.X), data.truth, 4 * FEATURES)
+        on_gpu = device_objective(on_cpu, data.truth, "cuda")
+
+        def unfused(module=module, on_gpu=on_gpu):
+            grad = on_gpu._losses.run(0, len(data), on_gpu._X @ w)[1]
+            return on_gpu._X.T @ grad
+
+        def by_operations(module=module):
+            scores, grad = X @ w, t.zeros(len(X), device="cuda")
+            for rows, mask, key, inside, own in groups:
+                lists = Lists(scores[rows].masked_fill_(~mask, 0.0), key, mask)
+                grad[own] = module._formula(lists)[1].flatten()[inside]
+            return X.T @ grad
+
+        times = []
+        for run in (lambda on_gpu=on_gpu: on_gpu._pass(w), unfused, by_operations):
+            if run is by_operations:
+                losses.device.has_kernels = lambda device: False
+            try:
+                times.append(f"{device_time(run):.3f}")
+            except (RuntimeError, t.OutOfMemoryError) as error:
+                times.append(str(error).splitlines()[0][:60])
+        losses.device.has_kernels = has_kernels
+        print(
+            f"{name}: a fused pass {times[0]} ms, kernels of lists {times[1]}, "
+            f"operations {times[2]}",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=ROWS)
-    rows = parser.parse_args().rows
-    data, t = web30k(rows), torch()
+    parser.add_argument("--operations", action="store_true", help="compare with operations")
+    args = parser.parse_args()
+    data, t = web30k(args.rows), torch()
     print(f"{t.cuda.get_device_name()}: {len(data):,} queries, {data.n_docs:,} documents")
     read_time = copy_time(data) / 2
     speed = data.X.nbytes * 1e-9 / read_time
     print(f"reading the features takes {read_time:.3f} ms ({speed:.2f} TB/s)")
+    if args.operations:
+        operations(data)
+        return
     top_10 = data.with_labels(data.truth.top_k(10, seed=0))
     cases = [
         ("ListMLE(k=10), grades", PlackettLuce(10), data),

@@ -2,6 +2,7 @@
 
     python benchmarks/torch_losses.py [--device cuda] [--lists 32] [--documents 100] [--k 10]
                                       [--only ListNet] [--padded] [--graph] [--operations]
+    python benchmarks/torch_losses.py --steps --device cuda [--flat] [--hidden 64]
 
 Peers are allRank and sentence-transformers, where they are installed.  Losses of allRank read
 padded scores, as ours do.  Those of sentence-transformers read texts: theirs and ours (through
@@ -16,6 +17,11 @@ do not count.  With --graph, passes are CUDA graphs, whose replays are timed: th
 without the time to start each operation.  Passes that wait for the device cannot be such graphs,
 and are left out.  With --operations, losses on a GPU are computed by operations of PyTorch instead
 of Triton kernels.
+
+With --steps, steps of training are timed instead: a network of 136 features and two hidden layers
+(--hidden units each), the loss, the backward pass and Adam (fused on a GPU).  On a GPU every loss
+is computed by Triton kernels and by operations of PyTorch in turn, and the ratio of their times is
+printed; --flat takes lists of different lengths one after the other, in place of rows.
 
 Definitions differ: allRank breaks ties of labels at random, and its LambdaLoss is a sum over the
 batch; sentence-transformers takes the order of documents as given unless
@@ -54,8 +60,14 @@ def main() -> None:
     parser.add_argument("--padded", action="store_true", help="padded scores only")
     parser.add_argument("--operations", action="store_true", help="no Triton kernels")
     parser.add_argument("--graph", action="store_true", help="time the device alone")
+    parser.add_argument("--steps", action="store_true", help="time steps of training")
+    parser.add_argument("--flat", action="store_true", help="lists one after the other")
+    parser.add_argument("--hidden", type=int, default=64)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    if args.steps:
+        steps(args)
+        return
     if args.operations:
         device.has_kernels = lambda device: False  # type: ignore[assignment]
     torch.manual_seed(0)
@@ -69,6 +81,68 @@ def main() -> None:
     jobs = {} if args.padded else sentence_transformers_jobs(scores, labels, ours, args.k)
     if jobs:
         table("lists of texts, stored scores", jobs, args)
+
+
+FEATURES = 136
+
+
+def steps(args: argparse.Namespace) -> None:
+    """Print the times of training steps of all losses, by kernels and by operations."""
+    torch.manual_seed(0)
+    lengths = torch.randint(args.documents // 2, 3 * args.documents // 2 + 1, (args.lists,))
+    rows = (int(lengths.sum()),) if args.flat else (args.lists, args.documents)
+    X = torch.randn(*rows, FEATURES, device=args.device)
+    labels = torch.randint(0, 5, rows, device=args.device).float()
+    options = {}
+    if args.flat:
+        ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+        options["offsets"] = ends.to(args.device)
+    kernels = ("kernels", "operations") if args.device.startswith("cuda") else ("kernels",)
+    jobs = {
+        f"{by} {name}": step(loss, X, labels, options, args.hidden, by)
+        for name, loss in our_losses(args.k).items()
+        for by in kernels
+    }
+    times = run_in_turn({name: job for name, job in jobs.items() if args.only in name}, args)
+    cells: dict[str, list[float]] = {}
+    for name, values in times.items():
+        cells.setdefault(name.partition(" ")[2], []).append(1e3 * statistics.median(values))
+    table = [
+        [name, *(f"{t:.3f}" for t in medians), *(f"{t / medians[0]:.2f}" for t in medians[1:])]
+        for name, medians in cells.items()
+    ]
+    print(versions("torch", "triton"), f"device {args.device}")
+    shape = " x ".join(map(str, rows)) if not args.flat else f"{args.lists} lists, {rows[0]} rows"
+    show(
+        f"steps of training, {shape}: ms, median",
+        ["loss", *kernels, *["ratio"] * (len(kernels) - 1)],
+        table,
+    )
+
+
+def step(
+    loss: Any,
+    X: torch.Tensor,
+    labels: torch.Tensor,
+    options: dict[str, Any],
+    hidden: int,
+    by: str,
+) -> Job:
+    """Return a step of training whose loss is computed by "kernels" or by "operations"."""
+    n = torch.nn
+    torch.manual_seed(0)
+    layers = [n.Linear(FEATURES, hidden), n.ReLU(), n.Linear(hidden, hidden), n.ReLU()]
+    model = n.Sequential(*layers, n.Linear(hidden, 1)).to(X.device)
+    optimizer = torch.optim.Adam(model.parameters(), fused=X.device.type == "cuda")
+    has_kernels = device.has_kernels if by == "kernels" else lambda device: False
+
+    def run() -> None:
+        device.has_kernels = has_kernels
+        optimizer.zero_grad()
+        loss(model(X).squeeze(-1), labels, **options).backward()
+        optimizer.step()
+
+    return run
 
 
 def our_losses(k: int) -> dict[str, Any]:
@@ -209,13 +283,9 @@ def cuda_graph(job: Job) -> Job | None:
     return graph.replay
 
 
-def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
-    """Run all jobs in turn and print their times, next to those of the peers."""
-    jobs = {name: job for name, job in jobs.items() if args.only in name}
+def run_in_turn(jobs: dict[str, Job], args: argparse.Namespace) -> dict[str, list[float]]:
+    """Return the seconds of every job in every round."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
-    if args.graph:
-        jobs = {name: graph for name, job in jobs.items() if (graph := cuda_graph(job))}
-        times = {name: [] for name in jobs}
     wait = torch.cuda.synchronize if args.device.startswith("cuda") else (lambda: None)
     clock = time.perf_counter if args.device.startswith("cuda") else time.process_time
     for round_number in range(args.rounds + 3):
@@ -227,6 +297,15 @@ def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
             wait()
             if round_number >= 3:
                 times[name].append((clock() - start) / (PASSES if args.graph else 1))
+    return times
+
+
+def table(title: str, jobs: dict[str, Job], args: argparse.Namespace) -> None:
+    """Run all jobs in turn and print their times, next to those of the peers."""
+    jobs = {name: job for name, job in jobs.items() if args.only in name}
+    if args.graph:
+        jobs = {name: graph for name, job in jobs.items() if (graph := cuda_graph(job))}
+    times = run_in_turn(jobs, args)
     medians = {name: statistics.median(values) for name, values in times.items()}
     least = {name: min(values) for name, values in times.items()}
     losses: dict[str, dict[str, str]] = {}

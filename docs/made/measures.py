@@ -9,11 +9,11 @@ from firstpage.evaluation.measures import (
     ALIASES,
     GROUPED,
     LEARNED,
-    MEASURES,
     TOOLS,
     Listing,
     Measure,
     list_measures,
+    measure_classes,
 )
 from made.markdown import Docstring, Entry, item, listed
 
@@ -109,7 +109,7 @@ def measures_page() -> str:
     ]
     lines += [TOOL_NAMES, Table(["measure", *TOOLS], rows, left_aligned=5).markdown(), ""]
     signature_of = {each.measure: each.signature for each in reversed(listings)}
-    for cls in MEASURES:
+    for cls in measure_classes():
         lines += _measure(cls, signature_of[cls.__name__])
     return "\n".join([*lines, *_measure_files()])
 

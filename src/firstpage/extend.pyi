@@ -1,6 +1,10 @@
+from firstpage.evaluation.measures import AdditiveForm as AdditiveForm
+from firstpage.evaluation.measures import CascadeForm as CascadeForm
 from firstpage.evaluation.measures import Measure as Measure
 from firstpage.evaluation.measures import Needs as Needs
+from firstpage.evaluation.measures import PrecisionForm as PrecisionForm
 from firstpage.evaluation.measures import RankedLists as RankedLists
+from firstpage.evaluation.measures import TableForm as TableForm
 from firstpage.evaluation.measures import register_measure as register_measure
 from firstpage.learning.losses import LabelLevels as LabelLevels
 from firstpage.learning.losses import Loss as Loss

@@ -29,6 +29,14 @@ HEAVY = ("scipy", "sklearn", *SEVERAL)
 TRAINING = ("firstpage.learning.rankers.base", "firstpage.learning.solvers")
 # scikit-learn, of which rankers are estimators, imports pandas and PyArrow where they are installed.
 NOT_BY_RANKERS = ("numba", "rich", "polars", *WEB)
+# Measures that the commands below do not compute, and what only reads versions of packages.
+NOT_BY_NDCG = (
+    "email",
+    "importlib.metadata",
+    "firstpage.evaluation.measures.diversity",
+    "firstpage.evaluation.measures.order",
+    "firstpage.evaluation.measures.user_models",
+)
 OTHERS = ("firstpage.cli.compare", "firstpage.cli.train", "firstpage.cli.label")
 ABSENT = {  # command: modules that it must not import
     "--help": ("numpy", "firstpage.cli.options", *HEAVY, *OTHERS),
@@ -39,9 +47,9 @@ ABSENT = {  # command: modules that it must not import
     "train --help": (*NOT_BY_RANKERS, "firstpage.cli.evaluate", "firstpage.cli.crossval"),
     "serve --help": SEVERAL,
     "label setup --help": (*SEVERAL, "sklearn", "firstpage.cli.label.serve"),
-    "evaluate data.txt --scores data.scores": (*HEAVY, *TRAINING, *OTHERS),
-    "evaluate data.qrels data.run": (*HEAVY, *TRAINING, *OTHERS),
-    "evaluate data.txt --model model.json": (*HEAVY, *TRAINING, *OTHERS),
+    "evaluate data.txt --scores data.scores": (*HEAVY, *TRAINING, *OTHERS, *NOT_BY_NDCG),
+    "evaluate data.qrels data.run": (*HEAVY, *TRAINING, *OTHERS, *NOT_BY_NDCG),
+    "evaluate data.txt --model model.json": (*HEAVY, *TRAINING, *OTHERS, *NOT_BY_NDCG),
     "rank model.json data.txt -o ranked.scores": (*HEAVY, *TRAINING),
     "compare data.qrels data.run other.run": ("sklearn", *SEVERAL, *TRAINING),
     "train ListNet data.txt -o trained.json": NOT_BY_RANKERS,

@@ -182,3 +182,20 @@ def test_what_is_computed_once_stays_true() -> None:
         truth.ideal(0)
     data = fp.Dataset.from_arrays([[0.0], [1.0]], [1, 0], [1, 1])
     assert data.truth is data.truth
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0, 1, 2, 3, 4], [0, 15], [0, 16, 3], [0.5, 0, 2], [-1, 0, 1], [-0.0, 0.0, 1], [7]],
+    ids=str,
+)
+def test_labels_are_sorted_stably_whether_they_are_counted_or_compared(values) -> None:
+    rng = np.random.default_rng(0)
+    lengths = [40, 1, 0, 200, 3]
+    labels = rng.choice(np.array(values, float), sum(lengths))
+    truth = fp.Truth.from_labels(labels, np.repeat(np.arange(5), lengths))
+    order, keys = truth.by_label
+    for lo, hi in zip(truth.offsets[:-1], truth.offsets[1:], strict=True):
+        expected = lo + np.argsort(-labels[lo:hi], kind="stable")
+        assert order[lo:hi].tolist() == expected.tolist()
+    assert keys.tolist() == labels[order].tolist()

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.registry import MEASURES
+from firstpage.evaluation.measures.registry import measure_classes
 from tests.docs.pages import ROOT, unknown_options
 
 
 def test_the_number_of_measures() -> None:
     (number,) = re.findall(r"\[(\d+) measures\]", (ROOT / "README.md").read_text())
-    assert int(number) == len(MEASURES)
+    assert int(number) == len(measure_classes())
 
 
 def test_tables_of_results_are_those_of_the_file(monkeypatch) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import pairwise
 
 ORDER = ("Parameters", "Attributes", "Raises", "See Also", "Notes", "References", "Examples")
@@ -27,9 +28,9 @@ def inherit_sections(cls: type) -> None:
     if own is None or base.__doc__ is None:  # python -OO
         return
     text, sections = split_sections(own)
-    _, inherited = split_sections(base.__doc__)
+    inherited = _entries(base.__doc__)
     for title in ("Parameters", "Attributes"):
-        entries = split_entries(inherited.get(title, ""))
+        entries = dict(inherited[title])
         entries.update(split_entries(sections.get(title, "")))
         names = signature_order(cls, base) if title == "Parameters" else list(entries)
         sections[title] = "\n".join(entries[name] for name in names if name in entries)
@@ -37,6 +38,13 @@ def inherit_sections(cls: type) -> None:
     cls.__doc__ = "\n\n".join(
         [text, *(f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in titles)]
     )
+
+
+@cache
+def _entries(docstring: str) -> dict[str, dict[str, str]]:
+    """Return the parameters and attributes that a docstring documents, read once per base class."""
+    _, sections = split_sections(docstring)
+    return {title: split_entries(sections.get(title, "")) for title in ("Parameters", "Attributes")}
 
 
 def _position(title: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 import numpy as np
 
@@ -15,8 +16,17 @@ FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and
 MAX_SHORT_WORDS = 1 << 16  # documents of a list; of more, words of 32 bits leave too few cells
 
 
-def _workspace(size: int) -> tuple[Words, Words, Ints]:
-    return np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.int64)
+class _Workspace(TypedDict):
+    """Arrays in which kernels sort a group."""
+
+    words: Words
+    word_workspace: Words
+    workspace: Ints
+
+
+def _workspace(size: int) -> _Workspace:
+    words, word_workspace = np.empty(size, np.uint64), np.empty(size, np.uint64)
+    return {"words": words, "word_workspace": word_workspace, "workspace": np.empty(size, np.int64)}
 
 
 def _padded_rows(lengths: Ints) -> tuple[Ints, Ints, list[list[int]]]:
@@ -69,11 +79,26 @@ def sort_groups(values: Floats, offsets: Ints) -> tuple[Ints, Floats]:
     lengths = np.diff(offsets)
     longest = int(lengths.max(initial=0))
     if len(values) <= FEW_DOCUMENTS:
-        kernel.rank(values, values.view(np.uint64), offsets, *_workspace(longest), order, keys)
+        kernel.rank(
+            scores=values,
+            bits=values.view(np.uint64),
+            offsets=offsets,
+            **_workspace(longest),
+            order=order,
+            keys=keys,
+        )
     else:
         words, starts = _sorted_words(values, offsets, lengths)
         workspace = np.empty(len(values), np.int64)
-        kernel.unpack_order(values, offsets, starts, words, workspace, order, keys)
+        kernel.unpack_order(
+            scores=values,
+            offsets=offsets,
+            starts=starts,
+            words=words,
+            workspace=workspace,
+            order=order,
+            keys=keys,
+        )
     return order, keys
 
 
@@ -85,28 +110,28 @@ def labels_by_score(scores: Floats, labels: Floats, offsets: Ints) -> tuple[Floa
     items = np.empty(longest, np.int64)
     if len(scores) <= FEW_DOCUMENTS:
         longest_tie = kernel.rank_labels(
-            scores,
-            scores.view(np.uint64),
-            labels,
-            offsets,
-            items,
-            *_workspace(longest),
-            ranked,
-            tie_lengths,
+            scores=scores,
+            bits=scores.view(np.uint64),
+            labels=labels,
+            offsets=offsets,
+            items=items,
+            **_workspace(longest),
+            ranked=ranked,
+            block=tie_lengths,
         )
     else:
         words, starts = _sorted_words(scores, offsets, lengths)
         longest_tie = kernel.unpack_labels(
-            scores,
-            labels,
-            offsets,
-            starts,
-            words,
-            items,
-            np.empty(longest),
-            np.empty_like(items),
-            ranked,
-            tie_lengths,
+            scores=scores,
+            labels=labels,
+            offsets=offsets,
+            starts=starts,
+            words=words,
+            items=items,
+            keys=np.empty(longest),
+            workspace=np.empty_like(items),
+            ranked=ranked,
+            block=tie_lengths,
         )
     return ranked, tie_lengths, longest_tie
 
@@ -120,16 +145,16 @@ def top_rows(scores: Floats, offsets: Ints, depth: int) -> tuple[Ints, Ints]:
     rows, ends = np.empty(len(scores) + 1, np.int64), np.zeros(len(offsets), np.int64)
     maxima, items = np.empty(groups), np.empty(groups, np.int64)
     select_top(
-        scores,
-        offsets,
-        depth,
-        groups,
-        maxima,
-        maxima.view(np.uint64),
-        items,
-        *_workspace(groups),
-        rows,
-        ends[1:],
+        scores=scores,
+        offsets=offsets,
+        depth=depth,
+        groups=groups,
+        maxima=maxima,
+        maxima_bits=maxima.view(np.uint64),
+        items=items,
+        **_workspace(groups),
+        rows=rows,
+        ends=ends[1:],
     )
     return rows[: ends[-1]], ends
 

@@ -43,19 +43,19 @@ def join_documents(
     rows = np.empty(len(run.docids), np.int64)
     left, right = run.docids, other.docids
     code = join_ids(
-        left.data,
-        left.starts,
-        left.ends,
-        left.hashes,
-        run.offsets,
-        right.data,
-        right.starts,
-        right.ends,
-        right.hashes,
-        other.offsets,
-        partner,
-        table,
-        rows,
+        data=left.data,
+        starts=left.starts,
+        ends=left.ends,
+        hashes=left.hashes,
+        offsets=run.offsets,
+        to_data=right.data,
+        to_starts=right.starts,
+        to_ends=right.ends,
+        to_hashes=right.hashes,
+        to_offsets=other.offsets,
+        partner=partner,
+        table=table,
+        matches=rows,
     )
     if code >= 0:
         raise duplicate_error(run, code, "the run")

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats, Ints
-from firstpage.core.kernels import STEP, order_ties_by_key, random_words, top_labels
+from firstpage.core.kernels import STEP, order_ties_by_key, random_words, rank_grades, top_labels
 from firstpage.core.kernels.measures import count_relevant
 from firstpage.data.groups import check_offsets, group_rows, offsets_from_lengths, sort_groups
 from firstpage.data.ids import Ids
@@ -154,7 +154,10 @@ class Truth:
     @cached_property
     def by_label(self) -> tuple[Ints, Floats]:
         """Rows by descending label, in file order among equals; and the labels in this order."""
-        rows, labels = sort_groups(self.labels, self.offsets)
+        values, counts = np.ascontiguousarray(self.labels), np.empty(GRADES, np.int64)
+        rows, labels = np.empty(len(values), np.int64), np.empty(len(values))
+        if not rank_grades(values, self.offsets, counts, rows, labels):
+            rows, labels = sort_groups(values, self.offsets)
         return _read_only(rows), _read_only(labels)
 
     @cached_property

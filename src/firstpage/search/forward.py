@@ -129,7 +129,16 @@ class ForwardIndex:
         bound = int(self.lengths(rows)[:, -1].sum())
         indptr, indices = np.zeros(len(rows) + 1, np.int64), np.empty(bound, np.int64)
         values, counts = np.empty(bound), np.zeros(len(self.terms), np.int64)
-        kernel.tfidf_rows(self.tokens, self.ends, rows, idf, counts, indptr, indices, values)
+        kernel.tfidf_rows(
+            tokens=self.tokens,
+            ends=self.ends,
+            rows=rows,
+            idf=idf,
+            counts=counts,
+            indptr=indptr,
+            indices=indices,
+            values=values,
+        )
         size = int(indptr[-1])
         shape = (len(rows), len(self.terms))
         return csr_array((values[:size].astype(dtype, copy=False), indices[:size], indptr), shape)
@@ -256,20 +265,20 @@ class Matcher:
         last, runs = np.empty(n_slots, np.int64), np.empty(len(sequence), np.int64)
         self._slots[query.terms] = np.arange(1, n_slots + 1)
         kernel.match_positions(
-            forward.tokens,
-            forward.ends,
-            rows,
-            self._slots,
-            sequence,
-            first_place,
-            places,
-            WINDOW,
-            positions,
-            matched,
-            last,
-            runs,
-            np.full(len(sequence), -1),
-            out,
+            tokens=forward.tokens,
+            ends=forward.ends,
+            rows=rows,
+            slots=self._slots,
+            query=sequence,
+            first_place=first_place,
+            places=places,
+            window=WINDOW,
+            positions=positions,
+            matched=matched,
+            last=last,
+            runs=runs,
+            run_ends=np.full(len(sequence), -1),
+            out=out,
         )
         self._slots[query.terms] = 0
         return out

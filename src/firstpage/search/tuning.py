@@ -169,21 +169,21 @@ class Pools:
         def value(scoring: BM25) -> float:
             weights = scoring.field_weights(forward)
             kernel.bm25_ndcg(
-                query_ends,
-                match_ends,
-                lengths,
-                gains,
-                tf,
-                term_weights,
-                ideal,
-                float(scoring.k1),
-                float(scoring.b),
-                weights,
-                scoring.mean_length(forward),
-                discounts,
-                top[0],
-                top[1],
-                out,
+                query_ends=query_ends,
+                match_ends=match_ends,
+                lengths=lengths,
+                gains=gains,
+                tf=tf,
+                term_weights=term_weights,
+                ideal=ideal,
+                k1=float(scoring.k1),
+                b=float(scoring.b),
+                weights=weights,
+                mean=scoring.mean_length(forward),
+                discounts=discounts,
+                top_scores=top[0],
+                top_gains=top[1],
+                out=out,
             )
             return float(out.mean())
 

@@ -262,7 +262,15 @@ class IndexWriter:
             distinct = np.empty((len(rows), n_fields + 1), np.int64)
             marks = np.zeros((2, n_terms), np.int64)
             kernel.collection_statistics(
-                tokens, ends, rows, sign, marks[0], marks[1], distinct, df, cf
+                tokens=tokens,
+                ends=ends,
+                rows=rows,
+                sign=sign,
+                field_mark=marks[0],
+                document_mark=marks[1],
+                distinct=distinct,
+                df=df,
+                cf=cf,
             )
             if sign > 0:
                 self._files["distinct"].append(distinct)

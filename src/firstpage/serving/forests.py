@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,6 +14,15 @@ from firstpage.learning.scorers import Forest, Scoring
 
 MAX_DEPTH = 40  # of a tree; the kernel walks every row to this depth, which deep trees make slow
 N_PROBES = 256  # rows on which the kernel is compared with the library
+
+
+class _Nodes(TypedDict):
+    feature: Ints
+    threshold: Floats
+    child: Ints
+    value: Array
+    roots: Ints
+    depths: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +53,26 @@ class FlatForest:
             with np.errstate(over="ignore"):  # a value beyond float32 is above every threshold
                 rows = np.ascontiguousarray(X, np.float32)
         out = np.zeros(len(X), self.value.dtype)
-        nodes = self.feature, self.threshold, self.child, self.value, self.roots, self.depths
+        nodes: _Nodes = {
+            "feature": self.feature,
+            "threshold": self.threshold,
+            "child": self.child,
+            "value": self.value,
+            "roots": self.roots,
+            "depths": self.depths,
+        }
         if len(self.bits) or np.isnan(rows).any():
-            special = self.missing_right, self.subset, self.starts, self.bits
-            forest_scores_missing(rows, *nodes, *special, out)
+            forest_scores_missing(
+                X=rows,
+                **nodes,
+                missing_right=self.missing_right,
+                subset=self.subset,
+                starts=self.starts,
+                bits=self.bits,
+                out=out,
+            )
         else:
-            forest_scores(rows, *nodes, out)
+            forest_scores(X=rows, **nodes, out=out)
         return out.astype(np.float64)
 
 

@@ -20,7 +20,7 @@ from firstpage.core.engine.threads import LocalEngine
 from firstpage.core.errors import DataError, FirstpageWarning, MissingDependency
 from firstpage.data.concat import concat_datasets
 from firstpage.data.ids import Ids
-from firstpage.evaluation.measures.registry import MEASURES
+from firstpage.evaluation.measures.registry import measure_classes
 from firstpage.learning.rankers.fit.composition import Composition
 from firstpage.learning.rankers.fit.parameters import truth_order
 from firstpage.learning.rankers.fit.progress import Step
@@ -218,7 +218,7 @@ def test_evaluate_scores_and_models_over_shards(shards: fp.Shards) -> None:
 
 MEASURED = [
     (cls.without_cutoff or cls.text_name or cls.__name__).partition(";")[0]
-    for cls in MEASURES
+    for cls in measure_classes()
     if not cls.of_subtopics
 ]
 

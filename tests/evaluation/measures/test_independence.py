@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import firstpage as fp
-from firstpage.evaluation.measures.registry import MEASURES
+from firstpage.evaluation.measures.registry import measure_classes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning"),
@@ -27,7 +27,7 @@ CONVENTIONS = [
 def texts() -> list[str]:
     """Return every measure, with and without a cut-off, on a scale that is not that of the data."""
     names = []
-    for cls in MEASURES:
+    for cls in measure_classes():
         name = cls.text_name or cls.__name__
         inside = "(max=4)" if cls.has_scale else ""
         parameters = {f.name for f in fields(cls)}

@@ -319,20 +319,20 @@ def test_weights_are_relative_to_the_lowest_grade() -> None:
     assert result.values[0, 0] == 3.0
 
 
-def test_additive_form_sums_to_the_measure() -> None:
+def test_learned_weights_have_a_form() -> None:
     rng = np.random.default_rng(3)
     labels, scores = rng.integers(0, 3, 200).astype(float), rng.normal(size=200)
     convention = fp.Convention()
     lists = make_lists(scores, labels, convention, np.repeat(np.arange(10), 20), None)
     for name in ("DCG", "NDCG"):
         measure = fp.measure(f"{name}@3", of=RISING)
-        form = measure.additive_form(lists, convention)
-        assert form is not None
+        form = measure.rank_form(lists)
+        assert isinstance(form, fp.extend.AdditiveForm)
         gains = form.gains.reshape(10, 20)
         ranked = np.take_along_axis(gains, np.argsort(-scores.reshape(10, 20)), 1)
-        assert measure.values(lists, convention) == pytest.approx(ranked[:, :3] @ form.discount)
-        assert fp.measure(name, of=FREE).additive_form(lists, convention) is None
-    assert fp.measure("NDCG", of=RISING).additive_form(lists, fp.Convention("letor")) is None
+        expected = ranked[:, :3] @ form.discounts[: form.depth]
+        assert measure.values(lists, convention) == pytest.approx(expected)
+        assert isinstance(fp.measure(name, of=FREE).rank_form(lists), fp.extend.TableForm)
 
 
 def test_interpreted_kernel_gives_values_in_range(interpreted) -> None:

@@ -17,7 +17,7 @@ from firstpage.evaluation.measures.base import (
     needs_of,
     rank_lists,
 )
-from firstpage.evaluation.measures.registry import MEASURES, measure
+from firstpage.evaluation.measures.registry import measure, measure_classes
 
 MEASURED = (
     "NDCG@10", "DCG@3", "ERR@10", "P@10", "P@1", "Recall@20", "Recall", "Success@5", "RR", "RR@10",
@@ -79,7 +79,7 @@ def test_needs_are_planned_for_all_measures_of_a_call() -> None:
 def test_measures_that_declare_nothing_get_complete_lists() -> None:
     convention = fp.Convention()
     declared = {type(measure(text)) for text in MEASURED}
-    for cls in MEASURES:
+    for cls in measure_classes():
         if cls not in declared and not cls.of_subtopics:
             create: Any = cls
             example = create(cutoff=1) if cls.without_cutoff else cls()

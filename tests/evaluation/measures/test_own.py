@@ -33,7 +33,7 @@ slow_function = pytest.mark.filterwarnings("ignore:the measure .* is a Python fu
 
 @pytest.fixture(autouse=True)
 def unregistered() -> Iterator[None]:
-    tables: list[Any] = [registry.NAMED, registry.BY_NAME, _DEFINED]
+    tables: list[Any] = [registry.REGISTERED, registry.BY_NAME, _DEFINED]
     before = [dict(table) for table in tables]
     registry._noted.clear()
     yield

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from firstpage.data.truth import Truth
 from firstpage.learning.losses.base import Loss, Traits
 from firstpage.learning.losses.focused import Focused, Scaled, TopList, focused_net
+from firstpage.learning.losses.levels import level_arrays
 from firstpage.learning.losses.listwise import (
     Cosine,
     PlackettLuce,
@@ -342,13 +343,13 @@ def test_interpreted_kernels_match_the_compiled_ones(interpreted) -> None:
     v, g = np.empty(len(truth)), np.empty(len(scores))
     kernel: Any = listwise.plackett_luce
     kernel.python(
-        scores,
-        *target._kernel_inputs(0, len(truth)),
-        target.upper,
-        target.mass,
-        *target._workspace(0, len(truth)),
-        v,
-        g,
+        scores=scores,
+        placed=target.upper,
+        mass=target.mass,
+        values=v,
+        grad=g,
+        **level_arrays(target.levels, 0, len(truth)),
+        **target._workspace(0, len(truth)),
     )
     expected = PlackettLuce(3).value_grad(scores, truth)
     assert v == pytest.approx(expected[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,50 +17,25 @@ from tests.learning.torch import by_triton  # noqa: E402
 from tests.learning.torch.test_direct import MEASURES  # noqa: E402
 from tests.learning.torch.test_losses import CASES, FEW, example, host, module  # noqa: E402
 
-KERNELS = ("plackett_luce", "softmax_cross_entropy", "cosine", "squared_error", "pairwise_logistic")
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
 def by(implementation: str) -> Any:
     """Return a context in which losses on a GPU are computed by "kernels" or by "formulas"."""
-    used = implementation == "kernels" and torch.cuda.is_available()
-    return patch("firstpage.learning.torch.device.has_kernels", lambda device: used)
+    return by_triton.kernels(implementation == "kernels")
 
 
 def test_interpreted_kernels_match_the_cpu() -> None:
     check_interpreted("tests.learning.torch.by_triton")
 
 
-@pytest.mark.parametrize("top", [True, False])
-@pytest.mark.parametrize("name", KERNELS)
-def test_kernels_compile_for_a_gpu(name: str, top: bool) -> None:
-    pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
-    from firstpage.learning.gpu import label_batches
-
-    kinds = dict.fromkeys("SGV", "*fp32") | {
-        "Y": "*i64",
-        "M": "*u8",
-        "OFFSETS": "*i64",
-        "K": "*fp64",
-        "W": "*fp64" if name == "plackett_luce" else "*fp32",
-        "width": "i32",
-        "k": "i32",
-        "divisor": "i32",
-    }
-    fixed = {
-        "N": 128, "PAIRS": 4, "MASKED": True, "FLAT": False, "PARAMETER": 1.0, "AVERAGE": True,
-        "CROSS": True, "TOP": top, "LOSS": getattr(label_batches, name),
-    }  # fmt: skip
-    check_compiled(label_batches.each_list, kinds, fixed)
-
-
 def test_the_kernel_of_lambda_loss_compiles_for_a_gpu() -> None:
     pytest.importorskip("triton", reason="no Triton: its kernels are not tested")
-    from firstpage.learning.gpu import label_batches
+    from firstpage.learning.gpu.lambda_lists import each_lambda_list
 
     kinds = dict.fromkeys(["S", "W", "G", "V"], "*fp32") | {"M": "*u8", "n": "i32", "depth": "i32"}
     kinds |= dict.fromkeys(["GAINS", "SUMS", "MOMENTS", "K"], "*fp64")
-    check_compiled(label_batches.each_lambda_list, kinds, {"N": 128, "PAIRS": 4, "MASKED": True})
+    check_compiled(each_lambda_list, kinds, {"N": 128, "PAIRS": 4, "MASKED": True})
 
 
 def check_compiled(kernel: Any, kinds: dict[str, str], fixed: dict[str, Any]) -> None:
@@ -143,6 +117,7 @@ def test_reductions_weights_and_types(case: str, reduction: str) -> None:
 
 
 @needs_gpu
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # by PyTorch
 @pytest.mark.parametrize("case", FEW)
 def test_compiled_without_graph_breaks(case: str) -> None:
     scores, labels, mask = (x.cuda() for x in example())

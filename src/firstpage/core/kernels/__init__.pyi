@@ -25,6 +25,7 @@ from firstpage.core.kernels.scoring import forest_scores_missing as forest_score
 from firstpage.core.kernels.scoring import row_products as row_products
 from firstpage.core.kernels.scoring import step_scores as step_scores
 from firstpage.core.kernels.scoring import zero_if_finite as zero_if_finite
+from firstpage.core.kernels.selection import rank_grades as rank_grades
 from firstpage.core.kernels.selection import select_top as select_top
 from firstpage.core.kernels.selection import top_labels as top_labels
 from firstpage.core.kernels.ties import number_ties as number_ties

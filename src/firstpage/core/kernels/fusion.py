@@ -96,7 +96,14 @@ def merge_ids(
             for i in range(bounds[q, a, 0], bounds[q, a, 1]):
                 row = order[i]
                 number = find_or_insert(
-                    data, starts[row], ends[row], hashes[row], count, table, size, known
+                    data=data,
+                    start=starts[row],
+                    end=ends[row],
+                    word=hashes[row],
+                    count=count,
+                    table=table,
+                    size=size,
+                    known=known,
                 )
                 if number == count:
                     first[lo + count] = row

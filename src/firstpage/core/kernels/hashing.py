@@ -158,7 +158,14 @@ def join_ids(
         while size < 2 * (hi - lo + right_hi - right_lo):
             size *= 2
         repeated = insert_right(
-            to_data, to_starts, to_ends, to_hashes, right_lo, right_hi, table, size
+            data=to_data,
+            starts=to_starts,
+            ends=to_ends,
+            hashes=to_hashes,
+            lo=right_lo,
+            hi=right_hi,
+            table=table,
+            size=size,
         )
         if repeated >= 0:
             return -2 - repeated

@@ -421,5 +421,16 @@ def forest_scores_missing(
             a = roots[t]
             for _ in range(depths[t]):
                 x = np.float64(X[i, feature[a]])
-                a = child[2 * a + goes_right(x, a, threshold, missing_right, subset, starts, bits)]
+                a = child[
+                    2 * a
+                    + goes_right(
+                        x=x,
+                        node=a,
+                        threshold=threshold,
+                        missing_right=missing_right,
+                        subset=subset,
+                        starts=starts,
+                        bits=bits,
+                    )
+                ]
             out[i] += value[a]

@@ -67,14 +67,14 @@ def select_top(
                 least = kth_of_16(maxima, depth)
             else:
                 sort_down(
-                    maxima,
-                    maxima_bits,
-                    np.int64(0),
-                    groups,
-                    items,
-                    words,
-                    word_workspace,
-                    workspace,
+                    scores=maxima,
+                    bits=maxima_bits,
+                    lo=np.int64(0),
+                    hi=groups,
+                    items=items,
+                    words=words,
+                    word_workspace=word_workspace,
+                    workspace=workspace,
                 )
                 least = maxima[items[depth - 1]]
             for i in range(lo, hi):
@@ -84,10 +84,8 @@ def select_top(
 
 
 @subroutine
-def count_top_grades(
-    labels: Floats, lo: int, hi: int, counts: Ints, best: Floats, start: int, capacity: int
-) -> bool:
-    """Write the greatest labels in descending order; return False unless all are small grades."""
+def count_grades(labels: Floats, lo: int, hi: int, counts: Ints) -> bool:
+    """Count the documents of each grade; return False unless all labels are small grades."""
     for g in range(counts.size):
         counts[g] = 0
     greatest = float(counts.size - 1)
@@ -98,14 +96,30 @@ def count_top_grades(
         grade = np.uint64(label if inside else 0.0)
         other |= (not inside) | (float(grade) != label)
         counts[grade] += 1
-    if other:
-        return False
-    at, end = start, start + capacity
-    for g in range(counts.size - 1, -1, -1):
-        for _ in range(min(counts[g], end - at)):
-            best[at] = float(g)
-            at += 1
-    return True
+    return other == 0
+
+
+@kernel
+def rank_grades(labels: Floats, offsets: Ints, counts: Ints, order: Ints, keys: Floats) -> int:
+    """Write each query's documents by descending label, in file order among equals; and the labels.
+
+    Grades below the size of `counts`, which is workspace, are counted.  Returns 0 where a label is
+    not such a grade: then nothing is complete.
+    """
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        if not count_grades(labels, lo, hi, counts):
+            return 0
+        start = lo
+        for g in range(counts.size - 1, -1, -1):
+            count = counts[g]
+            counts[g] = start
+            start += count
+        for i in range(lo, hi):
+            grade = np.uint64(labels[i])
+            order[counts[grade]], keys[counts[grade]] = i, labels[i]
+            counts[grade] += 1
+    return 1
 
 
 @kernel
@@ -119,7 +133,12 @@ def top_labels(
     """
     for q in range(offsets.size - 1):
         start, capacity = best_offsets[q], best_offsets[q + 1] - best_offsets[q]
-        if count_top_grades(labels, offsets[q], offsets[q + 1], counts, best, start, capacity):
+        if count_grades(labels, offsets[q], offsets[q + 1], counts):
+            at, end = start, start + capacity
+            for g in range(counts.size - 1, -1, -1):
+                for _ in range(min(counts[g], end - at)):
+                    best[at] = float(g)
+                    at += 1
             continue
         size, minimum = 0, -np.inf
         for i in range(offsets[q], offsets[q + 1]):

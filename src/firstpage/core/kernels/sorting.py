@@ -205,7 +205,16 @@ def rank(
     """
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        sort_down(scores, bits, lo, hi, order[lo:hi], words, word_workspace, workspace)
+        sort_down(
+            scores=scores,
+            bits=bits,
+            lo=lo,
+            hi=hi,
+            items=order[lo:hi],
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+        )
         for i in range(lo, hi):
             keys[i] = scores[order[i]]
 
@@ -253,8 +262,22 @@ def rank_labels(
     longest = 1
     for q in range(offsets.size - 1):
         lo, hi = offsets[q], offsets[q + 1]
-        sort_down(scores, bits, lo, hi, items, words, word_workspace, workspace)
-        longest = max(longest, write_ranked(scores, labels, lo, hi, items, ranked, block))
+        sort_down(
+            scores=scores,
+            bits=bits,
+            lo=lo,
+            hi=hi,
+            items=items,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+        )
+        longest = max(
+            longest,
+            write_ranked(
+                scores=scores, labels=labels, lo=lo, hi=hi, items=items, ranked=ranked, block=block
+            ),
+        )
     return longest
 
 

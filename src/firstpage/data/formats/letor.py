@@ -28,7 +28,7 @@ from firstpage.core import (
     location,
     warn,
 )
-from firstpage.core.kernels.parsing import fallback_number, powers
+from firstpage.core.kernels.parsing import fallback_number, number_tables
 from firstpage.core.kernels.parsing import letor as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import float_type
@@ -328,9 +328,13 @@ def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Fl
     values = np.empty(int(np.count_nonzero(text == 10)))
     fallbacks = np.empty(3 * len(values), np.int64)
     state = np.zeros(3, np.int64)
-    cell = np.zeros(1, np.uint64)
     code = kernel.parse_scores(
-        text, len(text), *powers(), cell, cell.view(np.float64), values, fallbacks, state
+        buf=text,
+        size=len(text),
+        **number_tables(),
+        values=values,
+        fallbacks=fallbacks,
+        state=state,
     )
     rows, n_fallback, error_at = state.tolist()
     if code:

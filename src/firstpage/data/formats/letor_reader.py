@@ -20,7 +20,7 @@ from firstpage.core import (
     location,
     warn,
 )
-from firstpage.core.kernels.parsing import fallback_number, powers
+from firstpage.core.kernels.parsing import fallback_number, number_tables
 from firstpage.core.kernels.parsing import letor as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.feature_buffers import FLOAT64_COMMAND, DenseSink, SparseSink, too_wide
@@ -138,7 +138,6 @@ class LetorReader:
         self.first = 0 if zero_based else 1
         self.zero_based = zero_based
         self.datasets_taken = 0
-        self.cell = np.zeros(1, np.uint64)
         self.state = np.zeros(kernel.STATE_SIZE, np.int64)
         self.state[kernel.MAX_INDEX], self.state[kernel.MIN_INDEX] = -1, 2**62
         self.lines = 0
@@ -209,22 +208,20 @@ class LetorReader:
         state = self.state
         state[kernel.LINES] = 0
         code = kernel.parse_letor(
-            b.text,
-            size,
-            *powers(),
-            self.cell,
-            self.cell.view(np.float64),
-            b.labels,
-            b.row_ends,
-            b.indices,
-            b.values,
-            b.query_rows,
-            b.query_ends,
-            b.query_names,
-            b.id_ends,
-            b.ids,
-            b.fallbacks,
-            state,
+            buf=b.text,
+            size=size,
+            **number_tables(),
+            labels=b.labels,
+            row_ends=b.row_ends,
+            indices=b.indices,
+            values=b.values,
+            query_rows=b.query_rows,
+            query_ends=b.query_ends,
+            query_names=b.query_names,
+            id_ends=b.id_ends,
+            ids=b.ids,
+            fallbacks=b.fallbacks,
+            state=state,
         )
         if code:
             self._fail(code, b.text, size)

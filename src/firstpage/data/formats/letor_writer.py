@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from firstpage.core import Bytes, DataError, Ints, Words
+from firstpage.core import DataError, Ints, Words
 from firstpage.core.kernels import formatting
 from firstpage.data.dataset import Dataset
 from firstpage.data.ids import Ids, encode_text
@@ -81,16 +81,22 @@ def letor_text(data: Dataset) -> Iterator[memoryview]:
         rows = slice(start, stop)
         out = np.empty(int(ends[stop - 1]) - written, np.uint8)
         size = formatting.format_letor(
-            *_feature_arrays(data.X, start, stop),
-            formatting.powers_of_ten(),
-            is_first[rows],
-            data.n_features,
-            *_text_ranges(labels[rows]),
-            *_text_ranges(queries[rows]),
-            *_text_ranges(ids[rows]),
-            BEFORE_QUERY,
-            BEFORE_ID,
-            out,
+            **_feature_arrays(data.X, start, stop),
+            powers=formatting.powers_of_ten(),
+            is_first=is_first[rows],
+            width=data.n_features,
+            label_text=labels.data,
+            label_starts=labels.starts[rows],
+            label_ends=labels.ends[rows],
+            query_text=queries.data,
+            query_starts=queries.starts[rows],
+            query_ends=queries.ends[rows],
+            id_text=ids.data,
+            id_starts=ids.starts[rows],
+            id_ends=ids.ends[rows],
+            before_query=BEFORE_QUERY,
+            before_id=BEFORE_ID,
+            out=out,
         )
         yield out[:size].data
         start = stop
@@ -107,12 +113,23 @@ def _max_line_bytes(data: Dataset, texts: tuple[Ids, ...]) -> Ints:
     return sizes + sum(text.ends - text.starts for text in texts)
 
 
-def _feature_arrays(X: Features, start: int, stop: int) -> tuple[Words, int, int, Ints, Ints, Ints]:
-    """Return the features of rows start:stop as `format_letor` takes them.
+class _FeatureArrays(TypedDict):
+    """Features as `format_letor` takes them.
 
     They are the bits of the values, the numbers of bits of significand and exponent, the columns,
     and per row where its columns and its values start.
     """
+
+    words: Words
+    significand_bits: int
+    exponent_bits: int
+    columns: Ints
+    column_starts: Ints
+    row_starts: Ints
+
+
+def _feature_arrays(X: Features, start: int, stop: int) -> _FeatureArrays:
+    """Return the features of rows start:stop."""
     if isinstance(X, np.ndarray):
         width = X.shape[1]
         values = np.ascontiguousarray(X[start:stop]).reshape(-1)
@@ -124,13 +141,17 @@ def _feature_arrays(X: Features, start: int, stop: int) -> tuple[Words, int, int
         row_starts = X.indptr[start : stop + 1].astype(np.int64) - lo
         column_starts = row_starts[:-1]
     if values.dtype == np.float32:
-        return values.view(np.uint32).astype(np.uint64), 23, 8, columns, column_starts, row_starts
-    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    return words, 52, 11, columns, column_starts, row_starts
-
-
-def _text_ranges(texts: Ids) -> tuple[Bytes, Ints, Ints]:
-    return texts.data, texts.starts, texts.ends
+        words, bits = values.view(np.uint32).astype(np.uint64), (23, 8)
+    else:
+        words, bits = np.ascontiguousarray(values, np.float64).view(np.uint64), (52, 11)
+    return {
+        "words": words,
+        "significand_bits": bits[0],
+        "exponent_bits": bits[1],
+        "columns": columns,
+        "column_starts": column_starts,
+        "row_starts": row_starts,
+    }
 
 
 def _label_text(label: float) -> str:

@@ -21,7 +21,7 @@ from typing import Literal, TypeVar, cast, get_args
 import numpy as np
 
 from firstpage.core import Bytes, DataError, Floats, Ints, location, warn
-from firstpage.core.kernels.parsing import fallback_number, powers
+from firstpage.core.kernels.parsing import fallback_number, number_tables
 from firstpage.core.kernels.parsing import trec as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset
 from firstpage.data.formats.classic_qrels import as_trec
@@ -276,29 +276,26 @@ def _parse(cls: type[ColumnType], raw: bytes, source: str) -> ColumnType:
     hashes = np.empty(n_lines, np.uint64)
     query_starts, query_ends = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     table = np.full(max(16, 1 << (2 * n_lines - 1).bit_length()), -1, np.int64)
-    cell = np.zeros(1, np.uint64)
     fallbacks = np.empty(3 * n_lines, np.int64)
     state = np.zeros(5, np.int64)
     value_field = cls.fields.index(cls.value_name) + (cls is RankedLines)
     code = kernel.parse_trec(
-        text,
-        len(text),
-        value_field,
-        int(cls is not Run),
-        *powers(),
-        cell,
-        cell.view(np.float64),
-        query,
-        starts,
-        ends,
-        hashes,
-        values,
-        ranks,
-        query_starts,
-        query_ends,
-        table,
-        fallbacks,
-        state,
+        buf=text,
+        size=len(text),
+        value_field=value_field,
+        closed=int(cls is not Run),
+        **number_tables(),
+        query=query,
+        doc_starts=starts,
+        doc_ends=ends,
+        doc_hashes=hashes,
+        values=values,
+        ranks=ranks,
+        query_starts=query_starts,
+        query_ends=query_ends,
+        table=table,
+        fallbacks=fallbacks,
+        state=state,
     )
     if code:
         raise _error(cls, source, original, text, code, state)

@@ -127,13 +127,13 @@ def kemeny_cost(order: Any, ballots: Ballots, weights: Iterable[float] | None = 
     checked = _checked_order(order, ballots)
     costs = np.empty(len(ballots))
     order_costs(
-        ballots.positions,
-        normalized,
-        ballots.offsets,
-        ballots.vote_limit,
-        checked,
-        pair_table(ballots),
-        costs,
+        ranks=ballots.positions,
+        weights=normalized,
+        offsets=ballots.offsets,
+        reach=ballots.vote_limit,
+        order=checked,
+        extra=pair_table(ballots),
+        costs=costs,
     )
     return np.maximum(costs, 0.0)
 
@@ -177,16 +177,18 @@ def lower_bound(
 def bounds_and_ties(ballots: Ballots, weights: Floats, cycles: bool = True) -> tuple[Floats, Ints]:
     """Return a lower bound on the cost of each query, and its number of pairs with tied votes."""
     bounds, ties = np.empty(len(ballots)), np.empty(len(ballots), np.int64)
+    beats, beaten = bit_rows(ballots)
     cost_bounds(
-        ballots.positions,
-        weights,
-        ballots.offsets,
-        ballots.vote_limit,
-        int(cycles),
-        pair_table(ballots),
-        *bit_rows(ballots),
-        bounds,
-        ties,
+        ranks=ballots.positions,
+        weights=weights,
+        offsets=ballots.offsets,
+        reach=ballots.vote_limit,
+        cycles=int(cycles),
+        extra=pair_table(ballots),
+        beats=beats,
+        beaten=beaten,
+        bounds=bounds,
+        ties=ties,
     )
     return np.maximum(bounds, 0.0), ties
 

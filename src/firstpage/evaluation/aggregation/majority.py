@@ -142,14 +142,14 @@ def _quick_sorted(ballots: Ballots, weights: Floats, top: Ints, limit: Ints) -> 
     """Sort by votes in which positions below `top` win and positions below `limit` lose."""
     order = np.empty(ballots.positions.shape[1], np.int64)
     majority_quick_sort(
-        ballots.positions,
-        weights,
-        ballots.offsets,
-        top,
-        limit,
-        workspace(ballots, 2),
-        workspace(ballots),
-        order,
+        ranks=ballots.positions,
+        weights=weights,
+        offsets=ballots.offsets,
+        top=top,
+        reach=limit,
+        stack=workspace(ballots, 2),
+        workspace=workspace(ballots),
+        order=order,
     )
     return order
 
@@ -169,16 +169,16 @@ def _partial_quick_sorted(
     """Sort by votes that are weighted by rank in lists that lack some candidates."""
     order = np.empty(ballots.positions.shape[1], np.int64)
     partial_quick_sort(
-        ballots.positions,
-        weights,
-        ballots.offsets,
-        complete,
-        discounts,
-        1.0 / ballots.n_rankers,
-        top,
-        depth,
-        workspace(ballots, 2),
-        workspace(ballots),
-        order,
+        ranks=ballots.positions,
+        weights=weights,
+        offsets=ballots.offsets,
+        complete=complete,
+        discounts=discounts,
+        least=1.0 / ballots.n_rankers,
+        top=top,
+        depth=depth,
+        stack=workspace(ballots, 2),
+        workspace=workspace(ballots),
+        order=order,
     )
     return order

@@ -55,7 +55,14 @@ class MergedRuns:
         shape = (int(self.voters.max()) + 1, int(heads[-1]))
         positions, scores = np.empty(shape, np.int64), np.empty(shape if with_scores else (0, 0))
         tabulate_runs(
-            self.bounds, self.order, self.keys, self.numbers, self.voters, heads, positions, scores
+            bounds=self.bounds,
+            order=self.order,
+            keys=self.keys,
+            numbers=self.numbers,
+            voters=self.voters,
+            heads=heads,
+            positions=positions,
+            scores=scores,
         )
         return positions, scores if with_scores else None
 
@@ -82,28 +89,53 @@ def merge_runs(runs: Sequence[Run], base: BaseOrder, weights: Iterable[float] | 
     table = np.empty(1 << max(4, (2 * most - 1).bit_length()), np.uint64)
     workspace = np.empty(3 * most, np.int64)
     row = merge_ids(
-        ids.data,
-        ids.starts,
-        ids.ends,
-        ids.hashes,
-        bounds,
-        order,
-        table,
-        workspace,
-        numbers,
-        first,
-        offsets,
+        data=ids.data,
+        starts=ids.starts,
+        ends=ids.ends,
+        hashes=ids.hashes,
+        bounds=bounds,
+        order=order,
+        table=table,
+        workspace=workspace,
+        numbers=numbers,
+        first=first,
+        offsets=offsets,
     )
     if row >= 0:
         raise _duplicate_error(columns, ids, row)
     points = np.empty(offsets[-1])
     base_column = -1 if base_index is None else base_index
-    base_points(bounds, order, keys, numbers, column_weights, base_column, offsets, points)
+    base_points(
+        bounds=bounds,
+        order=order,
+        keys=keys,
+        numbers=numbers,
+        weights=column_weights,
+        base=base_column,
+        offsets=offsets,
+        points=points,
+    )
     in_base, points = sort_groups(points, offsets)
     first = first[: offsets[-1]]
     rows = np.empty_like(first)  # a workspace at first
-    order_ties_by_id(points, offsets, in_base, ids.data, ids.starts[first], ids.ends[first], rows)
-    renumber(in_base, bounds, offsets, first, workspace, numbers, rows)
+    order_ties_by_id(
+        keys=points,
+        offsets=offsets,
+        order=in_base,
+        data=ids.data,
+        starts=ids.starts[first],
+        ends=ids.ends[first],
+        workspace=rows,
+    )
+    renumber(
+        order=in_base,
+        bounds=bounds,
+        offsets=offsets,
+        first=first,
+        workspace=workspace,
+        numbers=numbers,
+        ordered_first=rows,
+    )
     voters = np.arange(len(columns)) - len(extra)
     return MergedRuns(queries, offsets, ids[rows], bounds, order, keys, numbers, voters)
 

@@ -70,17 +70,17 @@ class KwikSort(Method):
         order = np.empty(ballots.positions.shape[1], np.int64)
         salt = np.uint64(int(self.seed) * int(STEP) % 2**64)
         kwik_sort(
-            ballots.positions,
-            weights,
-            ballots.offsets,
-            ballots.vote_limit,
-            ballots.queries.hashes ^ salt,
-            int(self.repeats),
-            pair_table(ballots),
-            workspace(ballots),
-            workspace(ballots),
-            workspace(ballots, 2),
-            order,
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            seeds=ballots.queries.hashes ^ salt,
+            repeats=int(self.repeats),
+            extra=pair_table(ballots),
+            trial=workspace(ballots),
+            workspace=workspace(ballots),
+            stack=workspace(ballots, 2),
+            order=order,
         )
         return order
 
@@ -164,15 +164,15 @@ class BestInsertion(Method):
         others = [m.order(ballots, weights) for m in (Borda(), Kemeny())]
         order = np.empty(ballots.positions.shape[1], np.int64)
         best_insertion(
-            ballots.positions,
-            weights,
-            ballots.offsets,
-            ballots.vote_limit,
-            np.array([*others, *rankers], np.int64),
-            pair_table(ballots),
-            workspace(ballots),
-            workspace(ballots),
-            order,
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            starts=np.array([*others, *rankers], np.int64),
+            extra=pair_table(ballots),
+            trial=workspace(ballots),
+            position=workspace(ballots),
+            order=order,
         )
         return order
 
@@ -221,10 +221,21 @@ class ExactKemeny(Method):
             raise ParameterError(f"larger must be refuse or search; got {self.larger!r}.")
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
-        votes = (ballots.positions, weights, ballots.offsets, ballots.vote_limit)
         size = ballots.positions.shape[1]
         first, above, place = (np.empty(size, np.int64) for _ in range(3))
-        components(*votes, pair_table(ballots), *bit_rows(ballots), first, above, place)
+        beats, beaten = bit_rows(ballots)
+        components(
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            extra=pair_table(ballots),
+            beats=beats,
+            beaten=beaten,
+            first=first,
+            above=above,
+            rank=place,
+        )
         query = np.repeat(np.arange(len(ballots)), ballots.lengths)
         start = ballots.offsets[query]
         members = np.bincount(start + first, minlength=size)[start + first]
@@ -235,17 +246,20 @@ class ExactKemeny(Method):
         low, high = np.empty(MAX_COMPONENT << 11), np.empty(MAX_COMPONENT << 11)
         subsets = np.empty(1 << min(int(self.limit), int(members.max(initial=1))))
         order_components(
-            *votes,
-            first,
-            int(self.limit),
-            pair_table(ballots),
-            pair_table(ballots),
-            low,
-            high,
-            subsets,
-            workspace(ballots),
-            workspace(ballots),
-            order,
+            ranks=ballots.positions,
+            weights=weights,
+            offsets=ballots.offsets,
+            reach=ballots.vote_limit,
+            first=first,
+            limit=int(self.limit),
+            extra=pair_table(ballots),
+            member_extra=pair_table(ballots),
+            low=low,
+            high=high,
+            best=subsets,
+            member_order=workspace(ballots),
+            workspace=workspace(ballots),
+            order=order,
         )
         return order
 

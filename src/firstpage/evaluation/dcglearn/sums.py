@@ -52,9 +52,6 @@ class PairSums:
             calls = [call(b, s) for b, s in enumerate(slices)]
             return Lanes([calls[i :: self._threads] for i in range(self._threads)])
 
-        def data(s: slice) -> tuple[object, ...]:
-            return p.kind[s], p.weight[s], self.margins
-
         self._move_lanes = lanes(
             lambda b, s: kernel.differences.bind(
                 p.left[s], p.right[s], self._table, levels, self.z[s]
@@ -67,7 +64,13 @@ class PairSums:
         )
         self._cost_lanes = lanes(
             lambda b, s: kernel.residuals.bind(
-                self.z[s], *data(s), self.costs, self._force[s], self._sums[b]
+                z=self.z[s],
+                kind=p.kind[s],
+                weight=p.weight[s],
+                margins=self.margins,
+                costs=self.costs,
+                dual=self._force[s],
+                sums=self._sums[b],
             )
         )
         self._gradient_lanes = lanes(
@@ -77,20 +80,29 @@ class PairSums:
         )
         self._active_lanes = lanes(
             lambda b, s: kernel.update_normal_equations.bind(
-                p.left[s],
-                p.right[s],
-                self.z[s],
-                *data(s),
-                levels,
-                self._state[s],
-                self._square[b],
-                self._targets[b],
-                self._changed[b],
+                left=p.left[s],
+                right=p.right[s],
+                z=self.z[s],
+                kind=p.kind[s],
+                weight=p.weight[s],
+                margins=self.margins,
+                levels=levels,
+                state=self._state[s],
+                square=self._square[b],
+                rhs=self._targets[b],
+                changed=self._changed[b],
             )
         )
         self._line_lanes = lanes(
             lambda b, s: kernel.directional_derivatives.bind(
-                self.z[s], self.step[s], *data(s), self.costs, self._step_size, self._sums[b]
+                z=self.z[s],
+                step=self.step[s],
+                kind=p.kind[s],
+                weight=p.weight[s],
+                margins=self.margins,
+                costs=self.costs,
+                step_size=self._step_size,
+                sums=self._sums[b],
             )
         )
 

@@ -31,9 +31,10 @@ from firstpage.evaluation.measures.lists import (
     rank_lists,
     relevant_ranks,
 )
+from firstpage.evaluation.measures.rank_forms import RankForm
 
 __all__ = [
-    "ALL", "EVERYTHING", "AdditiveForm", "Convention", "Measure", "Needs", "RankedLists",
+    "ALL", "EVERYTHING", "Convention", "Measure", "Needs", "RankedLists",
     "failed_measure", "fill_empty", "first_ranks", "kernel_cutoff", "measured_values", "needs_of",
     "rank_lists", "ratio", "relevant_ranks", "text_parameters",
 ]  # fmt: skip
@@ -47,14 +48,6 @@ def needs_of(measures: Iterable[Measure], convention: Convention) -> Needs:
     """Return what measures need together."""
     needs = (EVERYTHING if m.condensed else m.needs(convention) for m in measures)
     return reduce(or_, needs, Needs())
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveForm:
-    """A measure as the sum over ranks of the document's gain times the discount of its rank."""
-
-    gains: Floats  # one per judged document
-    discount: Floats  # one per rank that counts
 
 
 @dataclass(frozen=True)
@@ -97,6 +90,8 @@ class Measure:
     per_query : str
         What the values of queries are, where their mean is not the number to report (class
         attribute).
+    has_rank_form : bool
+        Whether `rank_form` returns a form, so that losses can maximize the measure.
 
     Examples
     --------
@@ -122,6 +117,8 @@ class Measure:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherit_sections(cls)
+        if "values" in cls.__dict__ and "rank_form" not in cls.__dict__:
+            cls.rank_form = Measure.rank_form  # type: ignore[method-assign]
 
     @property
     def name(self) -> str:
@@ -238,21 +235,26 @@ class Measure:
         """
         return EVERYTHING
 
-    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        """Return the gains and discounts of the measure, if it is a sum over ranks.
+    @property
+    def has_rank_form(self) -> bool:
+        """Whether `rank_form` returns a form: losses such as LambdaRank's can maximize it."""
+        return type(self).rank_form is not Measure.rank_form
+
+    def rank_form(self, lists: RankedLists) -> RankForm | None:
+        """Return the measure as a sum over ranks, which LambdaRank and PLRank can maximize.
+
+        A subclass that has `values` of its own has no form, unless it defines this method too.
 
         Parameters
         ----------
         lists : RankedLists
-            The ranked documents of each query.
-        convention : Convention
-            Settings that the measure itself does not fix.
+            The judged documents of each query.
 
         Returns
         -------
-        AdditiveForm or None
-            Gains per judged document and discounts per rank; None where the measure is not a sum
-            of gain times discount.
+        AdditiveForm, CascadeForm, PrecisionForm, TableForm or None
+            What a document adds at each rank, under the default convention; None where the measure
+            is not such a sum.
         """
         return None
 

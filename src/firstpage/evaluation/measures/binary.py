@@ -21,7 +21,14 @@ from firstpage.evaluation.measures.base import (
     ratio,
     relevant_ranks,
 )
-from firstpage.evaluation.measures.graded import GAINS, check_scale, scale_of
+from firstpage.evaluation.measures.graded import DEFAULT, GAINS, check_scale, scale_of
+from firstpage.evaluation.measures.rank_forms import (
+    AdditiveForm,
+    CascadeForm,
+    PrecisionForm,
+    all_ranks,
+    counted_ranks,
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,14 @@ class Binary(Measure):
         binary.hits_in_ties(*self._ties(lists, convention), cutoffs, out)
         return out
 
+    def _relevant(self, lists: RankedLists) -> Floats:
+        """Return 1 for the relevant documents of the pool, and 0 for others."""
+        return (lists.pool >= self.relevance_level(DEFAULT)).astype(np.float64)
+
+    def _inverse_relevant_counts(self, lists: RankedLists) -> Floats:
+        counts = lists.relevant_counts(self.relevance_level(DEFAULT))
+        return ratio(np.ones_like(counts), counts)
+
 
 def same_cutoff(lists: RankedLists, cutoff: int | None) -> Ints:
     """Return the cut-off of every query, as kernels take it."""
@@ -92,6 +107,10 @@ class P(Binary):
         assert self.cutoff is not None
         cutoffs = same_cutoff(lists, self.cutoff)
         return self._hits(lists, convention, cutoffs) / self.cutoff
+
+    def rank_form(self, lists: RankedLists) -> AdditiveForm:
+        discounts = (all_ranks(lists) <= kernel_cutoff(self.cutoff)) / float(self.cutoff or 1)
+        return AdditiveForm(self._relevant(lists), discounts, counted_ranks(lists, self.cutoff))
 
 
 @dataclass(frozen=True)
@@ -127,6 +146,14 @@ class Recall(Binary):
 
     def needs(self, convention: Convention) -> Needs:
         return Needs() if self.cutoff is None else first_ranks(self.cutoff)
+
+    def rank_form(self, lists: RankedLists) -> AdditiveForm:
+        return AdditiveForm(
+            self._relevant(lists),
+            (all_ranks(lists) <= kernel_cutoff(self.cutoff)).astype(np.float64),
+            counted_ranks(lists, self.cutoff),
+            self._inverse_relevant_counts(lists),
+        )
 
 
 @dataclass(frozen=True)
@@ -193,6 +220,14 @@ class AP(Binary):
         binary.average_precision(ties, ends, kernel_cutoff(self.cutoff), relevant, out)
         return fill_empty(out, lists, convention)
 
+    def rank_form(self, lists: RankedLists) -> PrecisionForm:
+        return PrecisionForm(
+            self._relevant(lists),
+            1 / all_ranks(lists),
+            counted_ranks(lists, self.cutoff),
+            self._inverse_relevant_counts(lists),
+        )
+
 
 @dataclass(frozen=True)
 class RR(Binary):
@@ -231,6 +266,10 @@ class RR(Binary):
             return Needs(first_levels=frozenset([self.relevance_level(convention)]))
         return first_ranks(self.cutoff)
 
+    def rank_form(self, lists: RankedLists) -> CascadeForm:
+        depth = counted_ranks(lists, self.cutoff)
+        return CascadeForm(self._relevant(lists), 1 / all_ranks(lists), depth)
+
 
 @dataclass(frozen=True)
 class Success(RR):
@@ -256,6 +295,10 @@ class Success(RR):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._first_hit(lists, convention)[1]
+
+    def rank_form(self, lists: RankedLists) -> CascadeForm:
+        depth = counted_ranks(lists, self.cutoff)
+        return CascadeForm(self._relevant(lists), np.ones_like(all_ranks(lists)), depth)
 
 
 @dataclass(frozen=True)
@@ -373,13 +416,13 @@ class RBP(Binary):
             return self._graded(lists, self.gain)
         out = np.empty(len(lists))
         graded.rank_biased_precision(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            self.relevance_level(convention),
-            float(self.p),
-            kernel_cutoff(self.cutoff),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            level=self.relevance_level(convention),
+            p=float(self.p),
+            cutoff=kernel_cutoff(self.cutoff),
+            out=out,
         )
         return out
 
@@ -388,20 +431,31 @@ class RBP(Binary):
         ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
         weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
         graded.dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            scale,
-            GAINS[gain],
-            np.empty(0),
-            weights,
-            kernel_cutoff(self.cutoff),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            max_label=scale,
+            kind=GAINS[gain],
+            table=np.empty(0),
+            discount=weights,
+            cutoff=kernel_cutoff(self.cutoff),
+            out=out,
         )
         return ratio(out, 1.0 - np.exp2(-scale) if gain == "exp" else scale)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
+
+    @property
+    def has_rank_form(self) -> bool:
+        """Whether `rank_form` returns a form: it does without a `gain`."""
+        return self.gain is None and super().has_rank_form
+
+    def rank_form(self, lists: RankedLists) -> AdditiveForm | None:
+        if self.gain is not None:
+            return None
+        discounts = (1 - self.p) * self.p ** (all_ranks(lists) - 1)
+        return AdditiveForm(self._relevant(lists), discounts, counted_ranks(lists, self.cutoff))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ only subtopics with a relevant document count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -145,18 +144,18 @@ class Novelty(Diversity):
         out = np.empty(len(lists))
         size = int(np.diff(lists.offsets).max(initial=0))
         kernel.novelty_gain(
-            _documents(lists),
-            lists.tie_sizes,
-            lists.offsets,
-            relevant.starts,
-            relevant.subtopics,
-            self._alpha(),
-            self._discount(size),
-            kernel_cutoff(getattr(self, "cutoff", None)),
-            np.empty(relevant.width, np.int64),
-            np.empty(relevant.width),
-            np.empty(lists.longest_tie + 2),
-            out,
+            documents=_documents(lists),
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            alpha=self._alpha(),
+            discount=self._discount(size),
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            counts=np.empty(relevant.width, np.int64),
+            weights=np.empty(relevant.width),
+            pass_means=np.empty(lists.longest_tie + 2),
+            out=out,
         )
         return out
 
@@ -168,16 +167,16 @@ class Novelty(Diversity):
         query = np.repeat(np.arange(len(lists)), np.diff(offsets))
         by_id = rows[np.lexsort((order[rows], query))]
         kernel.ideal_novelty_gain(
-            offsets,
-            by_id,
-            relevant.starts,
-            relevant.subtopics,
-            self._alpha(),
-            self._discount(int(np.diff(offsets).max(initial=0))),
-            kernel_cutoff(getattr(self, "cutoff", None)),
-            np.empty(len(relevant.order), np.int64),
-            np.empty(relevant.width),
-            out,
+            offsets=offsets,
+            order=by_id,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            alpha=self._alpha(),
+            discount=self._discount(int(np.diff(offsets).max(initial=0))),
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            used=np.empty(len(relevant.order), np.int64),
+            weights=np.empty(relevant.width),
+            out=out,
         )
         return out
 
@@ -484,30 +483,17 @@ class APIA(Diversity):
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         out, counts = np.empty(len(lists)), _subtopic_counts(lists, relevant)
         kernel.subtopic_average_precision(
-            _documents(lists),
-            lists.tie_sizes,
-            lists.offsets,
-            relevant.starts,
-            relevant.subtopics,
-            counts,
-            np.empty(relevant.width, np.int64),
-            np.empty(relevant.width),
-            out,
+            documents=_documents(lists),
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            starts=relevant.starts,
+            subtopics=relevant.subtopics,
+            relevant=counts,
+            counts=np.empty(relevant.width, np.int64),
+            before=np.empty(relevant.width),
+            out=out,
         )
         return ratio(out, (counts > 0).sum(axis=1).astype(np.float64))
-
-
-def check_judgments(measures: Iterable[Measure], judgments: object) -> None:
-    """Raise an error if a measure does not go with diversity judgments."""
-    if not isinstance(judgments, DiversityQrels):
-        return
-    plain = [str(m) for m in measures if not m.of_subtopics]
-    if plain:
-        raise MeasureError(
-            f"{plain[0]} needs plain judgments, and {judgments.source or 'these'} are judgments of "
-            "subtopics. Measure alpha-nDCG@10, ERR-IA@10 or StRecall@10, or take the greatest "
-            "grade of each document with qrels.flatten()."
-        )
 
 
 def with_subtopics(

@@ -13,9 +13,13 @@ from firstpage.core import Advice, DataError, FirstpageWarning, Floats, MeasureE
 from firstpage.data import Column, Ids, Qrels, Run
 from firstpage.data.shards import Shards
 from firstpage.evaluation.measures.base import Convention, Measure, measured_values, needs_of
-from firstpage.evaluation.measures.diversity import check_judgments
 from firstpage.evaluation.measures.evaluation import Evaluation, query_weights
-from firstpage.evaluation.measures.inputs import ALL_JUDGED, DEFAULT_DEPTH, make_lists
+from firstpage.evaluation.measures.inputs import (
+    ALL_JUDGED,
+    DEFAULT_DEPTH,
+    check_judgments,
+    make_lists,
+)
 from firstpage.evaluation.measures.query_segments import named_segments, weights_by_query
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.sharded import shard_values

@@ -51,15 +51,15 @@ class CG(Gained):
         kind, table = self.gain_table(lists, convention)
         out = np.empty(len(lists))
         graded.dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            np.zeros(len(lists)),
-            kind,
-            table,
-            np.ones(int(lists.lengths.max(initial=0))),
-            kernel_cutoff(self.cutoff),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            max_label=np.zeros(len(lists)),
+            kind=kind,
+            table=table,
+            discount=np.ones(int(lists.lengths.max(initial=0))),
+            cutoff=kernel_cutoff(self.cutoff),
+            out=out,
         )
         return out
 
@@ -88,7 +88,15 @@ class nERR(ERR):
         cutoff, scale = kernel_cutoff(self.cutoff), self.greatest_labels(lists)
         best, offsets = lists.ideal(cutoff)
         ideal, no_ties = np.empty(len(lists)), np.ones(len(best), np.int64)
-        graded.err(best, no_ties, offsets, scale, cutoff, np.empty(3), ideal)
+        graded.err(
+            labels=best,
+            tie_sizes=no_ties,
+            offsets=offsets,
+            max_label=scale,
+            cutoff=cutoff,
+            pass_means=np.empty(3),
+            out=ideal,
+        )
         return fill_empty(ratio(err(lists, scale, cutoff), ideal), lists, convention)
 
 
@@ -132,7 +140,13 @@ class Q(Gained):
         gains, ideal, offsets = self._gains(lists, convention, np.zeros(len(lists)))
         out = np.empty(len(lists))
         kernel.q_measure(
-            gains, lists.tie_sizes, lists.offsets, ideal, offsets, float(self.beta), out
+            gains=gains,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            ideal=ideal,
+            ideal_offsets=offsets,
+            beta=float(self.beta),
+            out=out,
         )
         return fill_empty(out, lists, convention)
 
@@ -240,6 +254,12 @@ class RBPResidual(Measure):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         judged, all_ranks = np.empty(len(lists)), 2**62
         graded.rank_biased_precision(
-            lists.labels, lists.tie_sizes, lists.offsets, -np.inf, float(self.p), all_ranks, judged
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            level=-np.inf,
+            p=float(self.p),
+            cutoff=all_ranks,
+            out=judged,
         )
         return np.maximum(1.0 - judged, 0.0)

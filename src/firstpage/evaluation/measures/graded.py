@@ -13,7 +13,6 @@ from firstpage.data import sort_groups
 from firstpage.evaluation.measures.base import (
     ALL,
     MAX_CUTOFF,
-    AdditiveForm,
     Convention,
     Measure,
     Needs,
@@ -23,7 +22,14 @@ from firstpage.evaluation.measures.base import (
     kernel_cutoff,
     ratio,
 )
+from firstpage.evaluation.measures.rank_forms import (
+    AdditiveForm,
+    CascadeForm,
+    all_ranks,
+    counted_ranks,
+)
 
+DEFAULT = Convention()
 Gain = str | tuple[float, ...]
 GAINS = {"exp": kernel.EXPONENTIAL, "linear": kernel.LINEAR}
 DISCOUNTS = ("log2", "letor")
@@ -145,9 +151,19 @@ class Discounted(Gained):
         The weights are kind and table of the gain, and the discount.
         """
         labels, tie_sizes, offsets = ranked
-        cutoff = kernel_cutoff(getattr(self, "cutoff", None))
+        kind, table, discount = weights
         out = np.empty(len(offsets) - 1)
-        kernel.dcg(labels, tie_sizes, offsets, max_labels, *weights, cutoff, out)
+        kernel.dcg(
+            labels=labels,
+            tie_sizes=tie_sizes,
+            offsets=offsets,
+            max_label=max_labels,
+            kind=kind,
+            table=table,
+            discount=discount,
+            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
+            out=out,
+        )
         return out
 
     def _ideal_dcg(self, lists: RankedLists, weights: tuple[int, Floats, Floats]) -> Floats:
@@ -156,6 +172,10 @@ class Discounted(Gained):
         best, offsets = self._ideal(lists, *weights[:2], cutoff)
         no_ties = np.ones(len(best), np.int64)
         return self._dcg((best, no_ties, offsets), lists.max_labels, weights)
+
+    def _additive_form(self, lists: RankedLists, gains: Floats, cutoff: int | None) -> AdditiveForm:
+        every = discounts(self.discount or DEFAULT.discount, len(all_ranks(lists)))
+        return AdditiveForm(gains, every, counted_ranks(lists, cutoff))
 
 
 @dataclass(frozen=True)
@@ -199,6 +219,13 @@ class DCG(Discounted):
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
+
+    def rank_form(self, lists: RankedLists) -> AdditiveForm:
+        self._check_overflow(lists, DEFAULT)
+        kind, table = self.gain_table(lists, DEFAULT)
+        gains = np.empty(len(lists.pool))
+        kernel.gains(lists.pool, lists.pool_offsets, np.zeros(len(lists)), kind, table, gains)
+        return self._additive_form(lists, gains, self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -248,17 +275,13 @@ class NDCG(Discounted):
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
 
-    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        if convention.strict_cutoff or convention.without_relevant == "one":
-            return None
-        kind, table = self.gain_table(lists, convention)
-        discount = self._discount(lists, convention)
+    def rank_form(self, lists: RankedLists) -> AdditiveForm:
+        kind, table = self.gain_table(lists, DEFAULT)
         gains = np.empty(len(lists.pool))
         kernel.gains(lists.pool, lists.pool_offsets, lists.max_labels, kind, table, gains)
-        ideal = self._ideal_dcg(lists, (kind, table, discount))
-        scale = ratio(np.ones_like(ideal), ideal)
-        gains *= np.repeat(scale, np.diff(lists.pool_offsets))
-        return AdditiveForm(gains, discount[: kernel_cutoff(self.cutoff)])
+        ideal = self._ideal_dcg(lists, (kind, table, self._discount(lists, DEFAULT)))
+        gains *= np.repeat(ratio(np.ones_like(ideal), ideal), np.diff(lists.pool_offsets))
+        return self._additive_form(lists, gains, self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -291,16 +314,16 @@ class MeanNDCG(Discounted):
         best, offsets = self._ideal(lists, kind, table, ALL)
         out = np.empty(len(lists))
         kernel.mean_ndcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            best,
-            offsets,
-            lists.max_labels,
-            kind,
-            table,
-            self._discount(lists, convention),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            ideal=best,
+            ideal_offsets=offsets,
+            max_label=lists.max_labels,
+            kind=kind,
+            table=table,
+            discount=self._discount(lists, convention),
+            out=out,
         )
         return fill_empty(out, lists, convention)
 
@@ -354,6 +377,9 @@ class ERR(Measure):
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
 
+    def rank_form(self, lists: RankedLists) -> CascadeForm:
+        return _stopping(lists, self.greatest_labels(lists), self.cutoff)
+
     def greatest_labels(self, lists: RankedLists) -> Floats:
         """Return the greatest label of the scale of each query."""
         return scale_of(self, self.max, lists)
@@ -394,8 +420,23 @@ def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
     """Return the ERR of each query, given the greatest label of its scale."""
     out = np.empty(len(lists))
     workspace = np.empty(lists.longest_tie + 2)
-    kernel.err(lists.labels, lists.tie_sizes, lists.offsets, max_labels, cutoff, workspace, out)
+    kernel.err(
+        labels=lists.labels,
+        tie_sizes=lists.tie_sizes,
+        offsets=lists.offsets,
+        max_label=max_labels,
+        cutoff=cutoff,
+        pass_means=workspace,
+        out=out,
+    )
     return out
+
+
+def _stopping(lists: RankedLists, max_labels: Floats, cutoff: int | None) -> CascadeForm:
+    """Return the form of ERR, given the greatest label of the scale of each query."""
+    top = np.repeat(max_labels, np.diff(lists.pool_offsets))
+    stop = np.where(lists.pool > 0, np.exp2(lists.pool - top) - np.exp2(-top), 0.0)
+    return CascadeForm(stop, 1 / all_ranks(lists), counted_ranks(lists, cutoff))
 
 
 @dataclass(frozen=True)
@@ -516,8 +557,14 @@ class kNDCG(_TopK):
     about: ClassVar[str] = "kappa-NDCG, for top-k truths (Niu et al. 2012, eq. 2)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        ndcg = NDCG(gain="exp", cutoff=self.cutoff)
-        return ndcg.values(self.position_aware(lists), convention)
+        return self._ndcg.values(self.position_aware(lists), convention)
+
+    def rank_form(self, lists: RankedLists) -> AdditiveForm:
+        return self._ndcg.rank_form(self.position_aware(lists))
+
+    @property
+    def _ndcg(self) -> NDCG:
+        return NDCG(gain="exp", cutoff=self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -554,3 +601,7 @@ class kERR(_TopK):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         relabeled = self.position_aware(lists)
         return err(relabeled, relabeled.max_labels, kernel_cutoff(self.cutoff))
+
+    def rank_form(self, lists: RankedLists) -> CascadeForm:
+        relabeled = self.position_aware(lists)
+        return _stopping(relabeled, relabeled.max_labels, self.cutoff)

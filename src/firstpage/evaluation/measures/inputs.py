@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, Floats, Ints, warn
+from firstpage.core import DataError, Floats, Ints, MeasureError, warn
 from firstpage.core.kernels.measures import hits_in_ties
 from firstpage.data import (
     Column,
@@ -27,11 +27,11 @@ from firstpage.data.formats import DiversityQrels
 from firstpage.evaluation.measures.base import (
     EVERYTHING,
     Convention,
+    Measure,
     Needs,
     RankedLists,
     rank_lists,
 )
-from firstpage.evaluation.measures.diversity import with_subtopics
 from firstpage.evaluation.measures.lists import Retrieved
 
 MAX_LISTED = 5  # queries that a warning names
@@ -138,6 +138,8 @@ def make_lists(
     lack; documents are checked down to `depth`.  No more is sorted than the measures' `needs`.
     """
     if isinstance(truth, DiversityQrels):
+        from firstpage.evaluation.measures.diversity import with_subtopics  # seldom needed
+
         if k is not None:
             raise DataError("judgments of subtopics cannot be converted to a top-k truth; omit k.")
         plain = Convention(convention, without_relevant="zero")
@@ -329,3 +331,16 @@ def _select_queries(offsets: Ints, queries: Ints) -> tuple[Ints, Ints]:
     starts = np.cumsum(lengths) - lengths
     rows = np.arange(lengths.sum()) + np.repeat(offsets[existing] - starts, lengths)
     return offsets_from_lengths(lengths), rows
+
+
+def check_judgments(measures: Iterable[Measure], judgments: object) -> None:
+    """Raise an error if a measure does not go with diversity judgments."""
+    if not isinstance(judgments, DiversityQrels):
+        return
+    plain = [str(m) for m in measures if not m.of_subtopics]
+    if plain:
+        raise MeasureError(
+            f"{plain[0]} needs plain judgments, and {judgments.source or 'these'} are judgments of "
+            "subtopics. Measure alpha-nDCG@10, ERR-IA@10 or StRecall@10, or take the greatest "
+            "grade of each document with qrels.flatten()."
+        )

@@ -12,12 +12,12 @@ from firstpage.core import Floats, Ints, MeasureError
 from firstpage.core.kernels.measures import count_grades, table_dcg
 from firstpage.data.preferences import Form, MeasureSource, Utility
 from firstpage.evaluation.measures.base import (
-    AdditiveForm,
     Convention,
     Measure,
     RankedLists,
     ratio,
 )
+from firstpage.evaluation.measures.rank_forms import AdditiveForm, TableForm
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class _Learned(Measure):
     def _dcg(self, lists: RankedLists) -> Floats:
         out, workspace = np.empty(len(lists)), np.empty(self.table.shape[1])
         table_dcg(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            self.grade_values,
-            self.table,
-            workspace,
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            grades=self.grade_values,
+            table=self.table,
+            counts=workspace,
+            out=out,
         )
         return out
 
@@ -159,15 +159,18 @@ class _Learned(Measure):
         ranks, documents = linear_sum_assignment(weights, maximize=True)
         return float(weights[ranks, documents].sum())
 
-    def _scaled_form(self, lists: RankedLists, scale: Floats) -> AdditiveForm | None:
-        """Return gains, multiplied by each query's scale, and discounts; None for weights."""
-        if self._form != "gains":
-            return None
+    def _rank_form(
+        self, lists: RankedLists, scale: Floats | None = None
+    ) -> AdditiveForm | TableForm:
+        """Return gains and discounts, or the table of weights, times each query's scale."""
         self._check_labels(lists)
-        grade = np.searchsorted(self.grade_values, lists.pool, side="right") - 1
-        gains = self._relative_gains()[np.maximum(grade, 0)]
-        gains *= np.repeat(scale, np.diff(lists.pool_offsets))
-        return AdditiveForm(gains, np.array(self.utility.discounts[: len(self.table)]))
+        columns = np.maximum(np.searchsorted(self.grade_values, lists.pool, side="right") - 1, 0)
+        if self._form != "gains":
+            return TableForm(columns, self.table, scale)
+        gains = self._relative_gains()[columns]
+        if scale is not None:
+            gains *= np.repeat(scale, np.diff(lists.pool_offsets))
+        return AdditiveForm(gains, np.append(self.utility.discounts, 0.0), len(self.table))
 
 
 def _relevant_to_ideal(counts: Ints, table: Floats) -> Ints:
@@ -229,8 +232,8 @@ class LearnedDCG(_Learned):
         self._check_labels(lists)
         return self._dcg(lists)
 
-    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        return self._scaled_form(lists, np.ones(len(lists)))
+    def rank_form(self, lists: RankedLists) -> AdditiveForm | TableForm:
+        return self._rank_form(lists)
 
 
 @dataclass(frozen=True)
@@ -268,11 +271,9 @@ class LearnedNDCG(_Learned):
             value[lists.lengths < self.cutoff] = 0.0
         return value
 
-    def additive_form(self, lists: RankedLists, convention: Convention) -> AdditiveForm | None:
-        if convention.strict_cutoff or self._form != "gains":
-            return None
+    def rank_form(self, lists: RankedLists) -> AdditiveForm | TableForm:
         ideal = self._ideal_dcg(lists)
-        return self._scaled_form(lists, ratio(np.ones_like(ideal), ideal))
+        return self._rank_form(lists, ratio(np.ones_like(ideal), ideal))
 
 
 LEARNED: dict[str, type[LearnedDCG] | type[LearnedNDCG]] = {"DCG": LearnedDCG, "NDCG": LearnedNDCG}

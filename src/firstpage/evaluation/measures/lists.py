@@ -232,20 +232,42 @@ class RankedLists:
         if listed:
             ties = np.empty((len(self.labels), 3), np.int64)
             binary.ties_in_lists(
-                self.labels, self.tie_sizes, self.offsets, level, int(judged_only), ties, ends
+                labels=self.labels,
+                tie_sizes=self.tie_sizes,
+                offsets=self.offsets,
+                level=level,
+                judged_only=int(judged_only),
+                ties=ties,
+                ends=ends,
             )
             return ties, ends
         assert self.unsorted is not None
         scores, labels, offsets = self.unsorted.scores, self.unsorted.labels, self.unsorted.offsets
         if first_only:
             ties = np.empty((len(self), 3), np.int64)
-            top_ties = self.relevant_ties(level, self.depth)
-            binary.first_ties(scores, labels, offsets, level, *top_ties, ties, ends)
+            listed_ties, listed_ends = self.relevant_ties(level, self.depth)
+            binary.first_ties(
+                scores=scores,
+                labels=labels,
+                offsets=offsets,
+                level=level,
+                listed=listed_ties,
+                listed_ends=listed_ends,
+                ties=ties,
+                ends=ends,
+            )
         else:
             ties = np.empty((len(labels), 3), np.int64)
             workspace = np.empty(int(self.lengths.max(initial=0)) + 1)
             binary.ties_by_counting(
-                scores, labels, offsets, level, int(judged_only), workspace, ties, ends
+                scores=scores,
+                labels=labels,
+                offsets=offsets,
+                level=level,
+                judged_only=int(judged_only),
+                relevant_scores=workspace,
+                ties=ties,
+                ends=ends,
             )
         return ties, ends
 
@@ -479,7 +501,15 @@ def _rank_documents(
                 Advice("Choose another rule of the convention, such as {}.", "ties", "average"),
             )
         workspace = np.empty(len(order), np.int64)
-        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)
+        order_ties_by_id(
+            keys=keys,
+            offsets=offsets,
+            order=order,
+            data=docids.data,
+            starts=docids.starts,
+            ends=docids.ends,
+            workspace=workspace,
+        )
     elif convention.ties == "shuffle":
         order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
     elif convention.ties == "worst":

@@ -160,19 +160,19 @@ class WKT(Measure):
         else:
             rank_factors = self._rank_factors(longest)
         kernel.weighted_kendall(
-            judged.labels,
-            judged.tie_sizes,
-            judged.offsets,
-            best,
-            judged.max_labels,
-            rank_factors,
-            int(self.weights is not None),
-            kernel_cutoff(self.cutoff),
-            np.empty(len(rank_factors)),
-            _counters(judged),
-            _counters(judged),
-            value,
-            total,
+            labels=judged.labels,
+            tie_sizes=judged.tie_sizes,
+            offsets=judged.offsets,
+            ideal=best,
+            max_label=judged.max_labels,
+            discount=rank_factors,
+            unit_gains=int(self.weights is not None),
+            cutoff=kernel_cutoff(self.cutoff),
+            weights=np.empty(len(rank_factors)),
+            tree=_counters(judged),
+            worse_above=_counters(judged),
+            out=value,
+            total=total,
         )
         if self.norm:
             return ratio(value, total)
@@ -315,16 +315,16 @@ class _Preferences(Measure):
         correct, decided = np.empty(len(judged)), np.empty(len(judged))
         best, _ = judged.ideal(ALL)
         kernel.preferences(
-            judged.labels,
-            judged.tie_sizes,
-            judged.offsets,
-            best,
-            weight,
-            kernel_cutoff(self.cutoff),
-            _counters(judged),
-            _counters(judged),
-            correct,
-            decided,
+            labels=judged.labels,
+            tie_sizes=judged.tie_sizes,
+            offsets=judged.offsets,
+            ideal=best,
+            weight=weight,
+            cutoff=kernel_cutoff(self.cutoff),
+            tree=_counters(judged),
+            counts=_counters(judged),
+            correct=correct,
+            decided=decided,
         )
         return ratio(correct, decided)
 
@@ -434,19 +434,19 @@ class RBO(Measure):
         log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
         out = np.empty(len(lists))
         kernel.rank_biased_overlap(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            best[relevant],
-            relevant_offsets,
-            float(self.p),
-            kernel_cutoff(self.cutoff),
-            int(self.truncated),
-            self._endless(),
-            log_factorials,
-            np.empty(longest + 1, np.int64),
-            np.empty(longest + 1, np.int64),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            ideal=best[relevant],
+            ideal_offsets=relevant_offsets,
+            p=float(self.p),
+            cutoff=kernel_cutoff(self.cutoff),
+            truncated=int(self.truncated),
+            endless=self._endless(),
+            log_factorials=log_factorials,
+            above=np.empty(longest + 1, np.int64),
+            tied=np.empty(longest + 1, np.int64),
+            out=out,
         )
         return out
 

@@ -170,15 +170,15 @@ def pair_accuracy(
     )
     agreed, total = np.empty((2, len(pairs.queries)))
     voted_agreement(
-        heights,
-        pairs.offsets,
-        votes.offsets,
-        votes.left,
-        votes.right,
-        votes.left_weight,
-        votes.right_weight,
-        agreed,
-        total,
+        scores=heights,
+        offsets=pairs.offsets,
+        pair_offsets=votes.offsets,
+        left=votes.left,
+        right=votes.right,
+        left_weight=votes.left_weight,
+        right_weight=votes.right_weight,
+        agreed=agreed,
+        total=total,
     )
     voted = total > 0
     if not voted.any():

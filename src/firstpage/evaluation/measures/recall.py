@@ -242,13 +242,13 @@ class Accuracy(Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
         kernel.pairs_in_order(
-            lists.labels,
-            lists.tie_sizes,
-            lists.offsets,
-            self.relevance_level(convention),
-            kernel_cutoff(self.cutoff),
-            log_factorials(lists),
-            out,
+            labels=lists.labels,
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            level=self.relevance_level(convention),
+            cutoff=kernel_cutoff(self.cutoff),
+            log_factorials=log_factorials(lists),
+            out=out,
         )
         return out
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.core import (
@@ -24,94 +25,49 @@ from firstpage.core import (
 )
 from firstpage.data.preferences import MeasureSource, Utility, refers_to_file
 from firstpage.evaluation.measures.base import Measure, text_parameters
-from firstpage.evaluation.measures.binary import (
-    AP,
-    RBP,
-    RR,
-    Judged,
-    P,
-    Recall,
-    Rprec,
-    SetF,
-    SetP,
-    SetR,
-    SetSuccess,
-    Success,
-    bpref,
-)
 from firstpage.evaluation.measures.convention import CONVENTIONS, named_settings
-from firstpage.evaluation.measures.counts import (
-    F1,
-    Hits,
-    NumNonrelRet,
-    NumQ,
-    NumRel,
-    NumRelRet,
-    NumRet,
-    RelP,
-    SetAP,
-    SetRelP,
-    SetUtility,
-    Unjudged,
-)
-from firstpage.evaluation.measures.diversity import (
-    APIA,
-    ERRIA,
-    NRBP,
-    PIA,
-    AlphaDCG,
-    AlphaNDCG,
-    StRecall,
-    nERRIA,
-    nNRBP,
-)
 from firstpage.evaluation.measures.functions import FunctionMeasure
-from firstpage.evaluation.measures.gains import CG, G, NDCGrel, Q, RBPResidual, Rndcg, nERR
-from firstpage.evaluation.measures.graded import DCG, ERR, NDCG, MeanNDCG, kERR, kNDCG
+from firstpage.evaluation.measures.graded import ERR, NDCG
 from firstpage.evaluation.measures.learned import LEARNED
 from firstpage.evaluation.measures.names import ALIASES, NAMES, expand, translate
-from firstpage.evaluation.measures.order import (
-    RBO,
-    WKT,
-    PairAccuracy,
-    Perm01,
-    Tau,
-    TopK01,
-    nwppref,
-    ppref,
-)
-from firstpage.evaluation.measures.recall import AP11, GMAP, Accuracy, GMbpref, IPrec, binG, infAP
-from firstpage.evaluation.measures.user_models import (
-    BPM,
-    INSQ,
-    INST,
-    NERR8,
-    NERR9,
-    NERR10,
-    NERR11,
-    SDCG,
-)
 
 MeasureLike = str | Measure | Utility | Callable[..., float]
-GROUPED: dict[str, tuple[type[Measure], ...]] = {
+GROUPED: dict[str, tuple[str, ...]] = {  # modules and classes, by groups as they are listed
     "graded relevance": (
-        NDCG, DCG, CG, MeanNDCG, NDCGrel, Rndcg, ERR, nERR, Q, G, kNDCG, kERR,
+        "graded.NDCG", "graded.DCG", "gains.CG", "graded.MeanNDCG", "gains.NDCGrel", "gains.Rndcg",
+        "graded.ERR", "gains.nERR", "gains.Q", "gains.G", "graded.kNDCG", "graded.kERR",
     ),
     "binary relevance": (
-        AP, GMAP, AP11, IPrec, infAP, P, RelP, Recall, F1, RR, Rprec, Success, Hits, bpref, GMbpref,
-        binG, RBP, RBPResidual, Accuracy,
+        "binary.AP", "recall.GMAP", "recall.AP11", "recall.IPrec", "recall.infAP", "binary.P",
+        "counts.RelP", "binary.Recall", "counts.F1", "binary.RR", "binary.Rprec", "binary.Success",
+        "counts.Hits", "binary.bpref", "recall.GMbpref", "recall.binG", "binary.RBP",
+        "gains.RBPResidual", "recall.Accuracy",
     ),
     "sets and counts": (
-        SetP, SetR, SetF, SetSuccess, SetRelP, SetAP, SetUtility, NumQ, NumRet, NumRel, NumRelRet,
-        NumNonrelRet, Judged, Unjudged,
+        "binary.SetP", "binary.SetR", "binary.SetF", "binary.SetSuccess", "counts.SetRelP",
+        "counts.SetAP", "counts.SetUtility", "counts.NumQ", "counts.NumRet", "counts.NumRel",
+        "counts.NumRelRet", "counts.NumNonrelRet", "binary.Judged", "counts.Unjudged",
     ),
-    "user models": (INST, INSQ, BPM, SDCG, NERR8, NERR9, NERR10, NERR11),
-    "order": (ppref, nwppref, Tau, PairAccuracy, RBO, WKT, TopK01, Perm01),
+    "user models": (
+        "user_models.INST", "user_models.INSQ", "user_models.BPM", "user_models.SDCG",
+        "user_models.NERR8", "user_models.NERR9", "user_models.NERR10", "user_models.NERR11",
+    ),
+    "order": (
+        "order.ppref", "order.nwppref", "order.Tau", "order.PairAccuracy", "order.RBO", "order.WKT",
+        "order.TopK01", "order.Perm01",
+    ),
     "diversity": (
-        AlphaNDCG, AlphaDCG, ERRIA, nERRIA, NRBP, nNRBP, APIA, PIA, StRecall,
+        "diversity.AlphaNDCG", "diversity.AlphaDCG", "diversity.ERRIA", "diversity.nERRIA",
+        "diversity.NRBP", "diversity.nNRBP", "diversity.APIA", "diversity.PIA",
+        "diversity.StRecall",
     ),
 }  # fmt: skip
-MEASURES: tuple[type[Measure], ...] = tuple(cls for group in GROUPED.values() for cls in group)
+_MODULES = {
+    name: f"{__package__}.{module}"
+    for group in GROUPED.values()
+    for module, name in (path.split(".") for path in group)
+}
+REGISTERED: dict[str, type[Measure]] = {}
 
 CONDENSED = re.compile(r"\s*(?:condensed|judged_only)\s*=\s*true\s*", re.IGNORECASE)
 FILE_PARAMETER = "weights="  # may name a file, which is read at every call: it may have changed
@@ -125,9 +81,24 @@ def _plain(name: str) -> str:
     return canonical_name(name.replace("κ", "k").replace("α", "alpha"))
 
 
-NAMED: dict[str, type[Measure]] = {cls.__name__: cls for cls in MEASURES}  # and registered ones
-BY_NAME = {_plain(name): cls for name, cls in NAMED.items()}
+BY_NAME = {_plain(name): name for name in _MODULES}  # class names by plain names
 BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
+
+
+def measure_classes() -> tuple[type[Measure], ...]:
+    """Return all measures of this package."""
+    return tuple(map(_class, _MODULES))
+
+
+def _class(name: str) -> type[Measure]:
+    """Return the class of a name; the module of a measure is imported when it is first used."""
+    cls: type[Measure] = REGISTERED.get(name) or getattr(import_module(_MODULES[name]), name)
+    return cls
+
+
+def _named(name: str) -> type[Measure] | None:
+    listed = BY_NAME.get(_plain(name))
+    return None if listed is None else _class(listed)
 
 
 def measure(text: MeasureLike, of: Utility | str | os.PathLike[str] | None = None) -> Measure:
@@ -206,11 +177,11 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
     match = FORM.fullmatch(text)
     if match is not None and (match[3] or "").startswith(("{", "[")):
         return None  # several cut-offs
-    cls = BY_NAME.get(_plain(match[1])) if match else None
+    name = BY_NAME.get(_plain(match[1])) if match else None
     inside, condensed = _without_condensed((match[2] if match else None) or "")
-    if of is None and (cls is None or cls.__name__ not in LEARNED or not refers_to_file(inside)):
+    if of is None and (name not in LEARNED or not refers_to_file(inside)):
         return None
-    if match is None or cls is None or cls.__name__ not in LEARNED:
+    if match is None or name not in LEARNED:
         raise MeasureError(f"only DCG and NDCG can be made of a utility or its file; not {text!r}.")
     cutoff = None if match[3] is None else _parse_cutoff(match[3], text)
     try:
@@ -220,7 +191,7 @@ def _learned(text: str, of: Utility | str | os.PathLike[str] | None) -> Measure 
         if of is not None and not isinstance(of, Utility):
             source, of = replace(source, file=os.fspath(of)), None
         utility = source.read() if of is None else source.select(of)
-        return LEARNED[cls.__name__](utility, source, cutoff, condensed=condensed)
+        return LEARNED[name](utility, source, cutoff, condensed=condensed)
     except DataError as error:
         raise MeasureError(str(error)) from None
 
@@ -241,7 +212,7 @@ def _parsed(text: str) -> Measure:
             "NDCG(gain=linear)@10."
         )
     name, inside, cutoff = match.groups()
-    cls = _own(name) if ":" in name else BY_NAME.get(_plain(name))
+    cls = _own(name) if ":" in name else _named(name)
     if cls is None:
         raise _unknown(name)
     if isinstance(cls, Measure):
@@ -261,7 +232,7 @@ def _is_own(text: str) -> bool:
     match = FORM.fullmatch(text)
     if match is None:
         return False
-    return ":" in match[1] or BY_NAME.get(_plain(match[1]), NDCG) not in MEASURES
+    return ":" in match[1] or BY_NAME.get(_plain(match[1])) in REGISTERED
 
 
 def _own(name: str) -> type[Measure] | Measure:
@@ -356,13 +327,13 @@ def register_measure(measure_class: type[Measure], name: str | None = None) -> t
             f"register_measure takes a class derived from fp.extend.Measure; got {measure_class!r}."
         )
     listed = measure_class.__name__ if name is None else name
-    known = BY_NAME.get(_plain(listed))
+    known = _named(listed)
     if known is not None and qualified_name(known) != qualified_name(measure_class):
         raise ParameterError(
             f"there is already a measure {listed!r}; register yours by another name=."
         )
-    register(measure_class, name, "measure", NAMED)
-    BY_NAME[_plain(listed)] = measure_class
+    register(measure_class, name, "measure", REGISTERED)
+    BY_NAME[_plain(listed)] = listed
     _parsed.cache_clear()
     return measure_class
 
@@ -403,9 +374,9 @@ def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Me
 
 
 def _unknown(name: str) -> MeasureError:
-    known = {_plain(listed): listed for listed in NAMED}
+    known = {_plain(listed): listed for listed in (*_MODULES, *REGISTERED)}
     near = get_close_matches(_plain(name), BY_NAME, 3, 0.5)
-    names = list(dict.fromkeys(known.get(n) or BY_NAME[n].__name__ for n in near))
+    names = list(dict.fromkeys(BY_NAME[n] for n in near))
     if names:
         return MeasureError(f"there is no measure {name!r}. Nearest: {', '.join(names)}.")
     return MeasureError(f"there is no measure {name!r}. There are: {', '.join(known.values())}.")
@@ -478,8 +449,9 @@ class Listing:
 
 def list_measures() -> list[Listing]:
     """Return all measures by group, with those of measure files and registered ones last."""
-    groups = [(group, cls) for group, classes in GROUPED.items() for cls in classes]
-    groups += [("your own", cls) for cls in NAMED.values() if cls not in MEASURES]
+    paths = [(group, path) for group, paths in GROUPED.items() for path in paths]
+    groups = [(group, _class(path.partition(".")[2])) for group, path in paths]
+    groups += [("your own", cls) for cls in REGISTERED.values()]
     rows = []
     for group, cls in groups:
         inside = ", ".join(f.name for f in text_parameters(cls) if f.name != "condensed")

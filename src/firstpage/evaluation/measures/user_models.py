@@ -398,15 +398,15 @@ class SDCG(Scaled):
         assert self.cutoff is not None, "required by without_cutoff"
         weights, out = discounts("log2", self.cutoff), np.empty(len(lists))
         kernel.dcg(
-            self._gains(lists),
-            lists.tie_sizes,
-            lists.offsets,
-            np.zeros(len(lists)),
-            kernel.LINEAR,
-            np.empty(0),
-            weights,
-            self.cutoff,
-            out,
+            labels=self._gains(lists),
+            tie_sizes=lists.tie_sizes,
+            offsets=lists.offsets,
+            max_label=np.zeros(len(lists)),
+            kind=kernel.LINEAR,
+            table=np.empty(0),
+            discount=weights,
+            cutoff=self.cutoff,
+            out=out,
         )
         scaled: Floats = out / weights.sum()
         return scaled

@@ -45,7 +45,7 @@ def plackett_luce(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.co
     if top - low < DIRECT_RANGE:
         value = _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N)
     else:
-        value = _log_plackett_luce(S, G, A, B, K, at, lo, n, N)
+        value = _log_plackett_luce(S, G, A, B, K, D, at, lo, n, N)
     return value
 
 
@@ -81,7 +81,8 @@ def _direct_plackett_luce(S, G, A, B, K, at, lo, n, top, N: tl.constexpr):
 
 
 @triton.jit
-def _log_plackett_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
+def _log_plackett_luce(S, G, A, B, K, D, at, lo, n, N: tl.constexpr):
+    """Sums are s * exp(m), where m is a score: differences of scores far apart stay exact."""
     j = tl.arange(0, N)
     value = tl.full((), 0.0, tl.float64)
     m0, z0 = tl.full((), LOW, tl.float32), tl.full((), 0.0, tl.float32)
@@ -94,25 +95,24 @@ def _log_plackett_luce(S, G, A, B, K, at, lo, n, N: tl.constexpr):
         m, z = tl.associative_scan(
             (tl.where(weight > 0, s, LOW), weight), 0, _add_log_sums, reverse=True
         )
-        m, z = _add_log_sums(m, z, m0, z0)
-        logs = m + tl.log(tl.where(mass > 0, z, 1.0))
-        value += tl.sum(
-            tl.where(mass > 0, mass * logs, 0.0) - s * tl.load(A + lo + t + j, ok, other=0.0), 0
-        ).to(tl.float64)
-        tl.store(G + at + t + j, logs, ok)
+        m, total = _add_log_sums(m, z, m0, z0)
+        z = tl.where(mass > 0, total, 1.0)
+        logs = tl.where(mass > 0, m, 0.0).to(tl.float64) + tl.log(z).to(tl.float64)
+        coefficient = tl.load(A + lo + t + j, ok, other=0.0)
+        value += tl.sum(mass * logs - coefficient * s.to(tl.float64), 0)
+        tl.store(G + at + t + j, m, ok)
+        tl.store(D + at + t + j, mass / z, ok)
         m0 = tl.max(tl.where(j == 0, m, LOW), 0)
-        z0 = tl.sum(tl.where(j == 0, z, 0.0), 0)
+        z0 = tl.sum(tl.where(j == 0, total, 0.0), 0)
         t -= N
     tl.debug_barrier()
     m0, z0 = tl.full((), LOW, tl.float32), tl.full((), 0.0, tl.float32)
     for t in range(0, n, N):
         ok = t + j < n
         s = tl.load(S + at + t + j, ok, other=0.0)
-        mass = tl.load(B + lo + t + j, ok, other=0.0)
-        logs = tl.load(G + at + t + j, ok, other=0.0)
-        on = mass > 0
-        log_ratio = tl.where(on, tl.log(tl.where(on, mass, 1.0)) - logs, LOW)
-        m, z = tl.associative_scan((log_ratio, tl.where(on, 1.0, 0.0)), 0, _add_log_sums)
+        ratio = tl.load(D + at + t + j, ok, other=0.0)
+        inverse = tl.where(ratio > 0, -tl.load(G + at + t + j, ok, other=0.0), LOW)
+        m, z = tl.associative_scan((inverse, ratio), 0, _add_log_sums)
         m, z = _add_log_sums(m0, z0, m, z)
         weight = tl.load(K + lo + t + j, ok, other=0.0)
         counted = (z > 0) & (weight > 0)
@@ -238,7 +238,8 @@ def softmax(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexp
 def cosine(S, G, A, B, K, D, at, lo, n, count, top, low, factor, N: tl.constexpr):
     """A: the target, of length 1, K: weight; lengths below the factor are replaced by it."""
     j = tl.arange(0, N)
-    unit = tl.maximum(tl.maximum(tl.abs(top), tl.abs(low)), 1.0e-30)
+    largest = tl.where(n > 0, tl.maximum(tl.abs(top), tl.abs(low)), 0.0)
+    unit = tl.maximum(largest, 1.0e-30)
     square, inner = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
     target_square = tl.full((), 0.0, tl.float32)
     for t in range(0, n, N):

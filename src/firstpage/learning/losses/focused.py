@@ -177,7 +177,7 @@ class TopList(Loss):
             targets.append((1.0, _normalized(self._permutations(truth, levels, strict))))
         if not strict.all():
             probability = levels.per_document(levels.top_probability)
-            psi = top_k_labels(levels, self.k)
+            psi = top_k_labels(truth, weights, self.k)
             weight = probability if weights is None else probability * weights
             top_one = TopOneTarget(psi, weight, truth.offsets, np.ones(len(truth)))
             targets.append((1.0, _normalized(top_one, ~strict)))

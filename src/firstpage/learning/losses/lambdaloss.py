@@ -42,8 +42,8 @@ class LambdaLoss(Loss):
     Parameters
     ----------
     measure : str, default "NDCG@10"
-        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
-        of a measure file.
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, DCG and NDCG of
+        a measure file, or a measure of one's own that has a `rank_form`.
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
     variant : {"lambdarank", "loss2", "loss2++"}, default "lambdarank"
@@ -147,32 +147,32 @@ class LambdaLossTarget(MeasureTarget):
         passing, leaving, entering, sums = np.empty((4, 2 * (n + 1)))
         rows = np.empty((min(n, form.depth) if form.columns else 0, form.columns))
         return kernel.lambda_loss.bind(
-            scores,
-            scores.view(np.uint64),
-            form.gains[int(offsets[0]) : int(offsets[-1])],
-            offsets,
-            form.kind,
-            self.variant,
-            self.mu,
-            form.discount,
-            form.table,
-            self.doubles,
-            form.scale[lo:hi],
-            items,
-            words,
-            word_workspace,
-            workspace,
-            blocks,
-            groups,
-            block_groups,
-            np.empty(n + 1),
-            passing,
-            leaving,
-            entering,
-            rows,
-            np.empty(form.columns),
-            sums,
-            values,
-            grad,
-            curvature,
+            scores=scores,
+            bits=scores.view(np.uint64),
+            gains=form.gains[int(offsets[0]) : int(offsets[-1])],
+            offsets=offsets,
+            kind=form.kind,
+            variant=self.variant,
+            mu=self.mu,
+            discount=form.discount,
+            table=form.table,
+            doubles=self.doubles,
+            scale=form.scale[lo:hi],
+            items=items,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            blocks=blocks,
+            groups=groups,
+            block_groups=block_groups,
+            means=np.empty(n + 1),
+            passing=passing,
+            leaving=leaving,
+            entering=entering,
+            rows=rows,
+            inner_row=np.empty(form.columns),
+            sums=sums,
+            values=values,
+            grad=grad,
+            curvature=curvature,
         )

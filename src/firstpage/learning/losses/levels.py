@@ -8,11 +8,13 @@ the tie, and needs no random order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
 from firstpage.core import Array, Floats, Ints
-from firstpage.data import Truth, offsets_from_lengths
+from firstpage.core.kernels.losses import levels as kernel
+from firstpage.data import Truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,10 @@ class LabelLevels:
         array of float
             One number per document.
         """
-        return self.by_row(np.repeat(values, self.widths))
+        out = np.empty(len(self.order))
+        arrays = (self.order, self.offsets, self.firsts, self.end)
+        kernel.repeat_levels(values.astype(np.float64), *arrays, out)
+        return out
 
     def by_row(self, values: Floats) -> Floats:
         """Rearrange one number per document from the true order to the order of the rows.
@@ -176,28 +181,51 @@ def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = No
     >>> fp.extend.label_levels(fp.Truth.from_labels([0, 2, 2])).total.tolist()
     [2.0, 1.0]
     """
-    order, keys = truth.by_label
-    offsets, lengths = truth.offsets, truth.lengths
-    change = np.empty(len(keys), bool)
-    change[1:] = keys[1:] != keys[:-1]
-    change[offsets[:-1][lengths > 0]] = True
-    starts = np.flatnonzero(change)
-    firsts = np.searchsorted(starts, offsets).astype(np.int64)
-    sizes = np.diff(firsts)
-    base = np.repeat(offsets[:-1], sizes)
-    end = np.append(starts[1:], len(keys)) - base
-    weight = np.ones(len(keys)) if weights is None else weights[order].astype(np.float64)
-    total = np.add.reduceat(weight, starts) if len(starts) else np.empty(0)
-    cumulative = np.concatenate([[0.0], np.cumsum(total)])
-    above = cumulative[:-1] - np.repeat(cumulative[firsts[:-1]], sizes)
-    positive = offsets_from_lengths(total > 0)  # levels of positive weight, counted: exact
-    below = np.repeat(positive[firsts[1:]], sizes) - positive[1:]
-    probability = np.ones(len(total))
-    if k is not None:
-        inside = np.clip(np.round(k - above, 9), 0.0, total)  # cumulative sums have rounding errors
-        probability = np.divide(inside, total, out=np.zeros_like(total), where=total > 0)
-    local = (order - np.repeat(offsets[:-1], lengths)).astype(np.int32)
-    return LabelLevels(offsets, local, weight, firsts, end, total, above, probability, below == 0)
+    rows, keys = truth.by_label
+    offsets, size = truth.offsets, len(keys)
+    weight = np.ones(size) if weights is None else weights[rows].astype(np.float64)
+    order, firsts = np.empty(size, np.int32), np.empty(len(offsets), np.int64)
+    end, is_lowest = np.empty(size, np.int64), np.empty(size, bool)
+    total, above, probability = np.empty((3, size))
+    count = kernel.split_levels(
+        keys=keys,
+        rows=rows,
+        weight=weight,
+        offsets=offsets,
+        k=k or 0,
+        order=order,
+        firsts=firsts,
+        end=end,
+        total=total,
+        above=above,
+        top_probability=probability,
+        is_lowest=is_lowest,
+    )
+    end, is_lowest = end[:count].copy(), is_lowest[:count].copy()
+    total, above, probability = (x[:count].copy() for x in (total, above, probability))
+    return LabelLevels(offsets, order, weight, firsts, end, total, above, probability, is_lowest)
+
+
+class LevelArrays(TypedDict):
+    """The levels of a slice of queries, by the parameters of kernels."""
+
+    order: Array
+    weight: Floats
+    offsets: Ints
+    firsts: Ints
+    end: Ints
+
+
+def level_arrays(levels: LabelLevels, lo: int, hi: int) -> LevelArrays:
+    """Return the levels of the queries lo:hi."""
+    rows = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
+    return {
+        "order": levels.order[rows],
+        "weight": levels.weight[rows],
+        "offsets": levels.offsets[lo : hi + 1],
+        "firsts": levels.firsts[lo : hi + 1],
+        "end": levels.end,
+    }
 
 
 def query_sums(values: Floats, offsets: Ints) -> Floats:
@@ -215,9 +243,13 @@ def query_sums(values: Floats, offsets: Ints) -> Floats:
     return out
 
 
-def top_k_labels(levels: LabelLevels, k: int) -> Floats:
+def top_k_labels(truth: Truth, weights: Floats | None, k: int) -> Floats:
     """Return the top-k label of every document: k + 1 - rank, at least 0; the mean over ties."""
-    return levels.per_document(level_labels(levels, k))
+    rows, keys = truth.by_label
+    out = np.empty(len(rows))
+    weight = np.ones(len(rows)) if weights is None else weights.astype(np.float64)
+    kernel.top_k_labels(keys, rows, weight, truth.offsets, float(k), out)
+    return out
 
 
 def level_labels(levels: LabelLevels, k: int) -> Floats:

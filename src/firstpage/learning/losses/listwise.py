@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
-from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
+from firstpage.core import BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels.losses import listwise as kernel
 from firstpage.data import Truth
 from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, Traits, safe_inverse
-from firstpage.learning.losses.levels import LabelLevels, label_levels, query_sums, top_k_labels
+from firstpage.learning.losses.levels import (
+    LabelLevels,
+    label_levels,
+    level_arrays,
+    query_sums,
+    top_k_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -76,56 +82,43 @@ class _PlackettLuceTarget(LossTarget):
         }
         return [LossTerm("plackett_luce", columns, np.ones(len(levels.offsets) - 1))]
 
-    def _kernel_inputs(self, lo: int, hi: int) -> list[Array]:
-        levels = self.levels
-        a, b = int(levels.offsets[lo]), int(levels.offsets[hi])
-        return [
-            levels.order[a:b],
-            levels.weight[a:b],
-            levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1],
-            levels.end,
-        ]
-
-    def _workspace(self, lo: int, hi: int) -> list[Floats]:
+    def _workspace(self, lo: int, hi: int) -> _Workspace:
         rows = int(self.levels.offsets[hi] - self.levels.offsets[lo])
-        return [np.empty(rows), np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))]
+        most_levels = int(self.levels.sizes[lo:hi].max(initial=1))
+        return {"z": np.empty(rows), "logs": np.empty(most_levels)}
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         return kernel.plackett_luce.bind(
-            scores,
-            *self._kernel_inputs(lo, hi),
-            self.upper,
-            self.mass,
-            *self._workspace(lo, hi),
-            values,
-            grad,
+            scores=scores,
+            placed=self.upper,
+            mass=self.mass,
+            values=values,
+            grad=grad,
+            **level_arrays(self.levels, lo, hi),
+            **self._workspace(lo, hi),
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.plackett_luce_curvature.bind(
-            scores, *self._kernel_inputs(lo, hi), self.mass, *self._workspace(lo, hi), out
+            scores=scores,
+            mass=self.mass,
+            out=out,
+            **level_arrays(self.levels, lo, hi),
+            **self._workspace(lo, hi),
         )
+
+
+class _Workspace(TypedDict):
+    z: Floats
+    logs: Floats
 
 
 def relevance(truth: Truth, weights: Floats | None, k: int | None) -> Floats:
     """Return the numbers that ListNet and RankCosine compare scores with: the labels, or the top-k
     labels where k is not None."""
-    return truth.labels if k is None else top_k_labels(label_levels(truth, weights, k), k)
-
-
-def softmax(values: Floats, weights: Floats, offsets: Ints) -> Floats:
-    """Return weight * exp(value) divided by its sum over the query; 0 if no weight is positive."""
-    lengths = np.diff(offsets)
-    weighted = np.where(weights > 0, values, -np.inf)
-    maxima = np.zeros(len(lengths))
-    maxima[lengths > 0] = np.maximum.reduceat(weighted, offsets[:-1][lengths > 0])
-    maximum = np.repeat(np.where(np.isfinite(maxima), maxima, 0.0), lengths)
-    out = weights * np.exp(np.where(weights > 0, values - maximum, 0.0))
-    probabilities: Floats = out * np.repeat(safe_inverse(query_sums(out, offsets)), lengths)
-    return probabilities
+    return truth.labels if k is None else top_k_labels(truth, weights, k)
 
 
 @dataclass(frozen=True)
@@ -180,7 +173,8 @@ class TopOneTarget(LossTarget):
 
     def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
         self.weight, self.offsets, self.factor = weight, offsets, factor
-        self.probability = softmax(psi, weight, offsets)
+        self.probability = np.empty(len(psi))
+        kernel.softmax(psi, weight, offsets, self.probability)
 
     def hessian_scale(self) -> Floats:
         return self.factor
@@ -208,13 +202,13 @@ class TopOneTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.softmax_cross_entropy.bind(
-            scores,
-            self.probability[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.factor[lo:hi],
-            values,
-            grad,
+            scores=scores,
+            target=self.probability[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            factor=self.factor[lo:hi],
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -291,14 +285,14 @@ class _CosineTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.cosine.bind(
-            scores,
-            self.unit[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.floor,
-            values,
-            grad,
-            norms,
+            scores=scores,
+            target=self.unit[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            floor=self.floor,
+            values=values,
+            grad=grad,
+            lengths=norms,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -370,13 +364,13 @@ class _SquaredErrorTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.offsets[lo]), int(self.offsets[hi])
         return kernel.squared_error.bind(
-            scores,
-            self.labels[a:b],
-            self.weight[a:b],
-            self.offsets[lo : hi + 1],
-            self.factor[lo:hi],
-            values,
-            grad,
+            scores=scores,
+            target=self.labels[a:b],
+            weight=self.weight[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            factor=self.factor[lo:hi],
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

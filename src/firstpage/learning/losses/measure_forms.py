@@ -6,43 +6,32 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.core import BoundKernel, DataError, Floats, Ints
+from firstpage.core import PACKAGE, BoundKernel, DataError, Floats, Ints, MeasureError
 from firstpage.core.kernels.losses import ADDITIVE, CASCADE, PRECISION, TABLE, true_order_values
-from firstpage.core.kernels.measures import graded as gain_kernel
-from firstpage.data import Truth
+from firstpage.data import Truth, sort_groups
 from firstpage.evaluation.measures import (
-    AP,
-    DCG,
-    ERR,
-    NDCG,
-    RBP,
-    RR,
+    AdditiveForm,
+    CascadeForm,
     Convention,
-    LearnedDCG,
-    LearnedNDCG,
     Measure,
-    P,
-    RankedLists,
-    Recall,
-    Success,
-    discounts,
-    kernel_cutoff,
-    kERR,
-    kNDCG,
+    PrecisionForm,
+    RankForm,
+    TableForm,
+    measure_classes,
+    measured_values,
     rank_lists,
 )
-from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, safe_inverse
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm
 
-SUPPORTED = (
-    NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, LearnedDCG, LearnedNDCG,
-)  # fmt: skip
 DEFAULT = Convention()
+KINDS = {AdditiveForm: ADDITIVE, CascadeForm: CASCADE, PrecisionForm: PRECISION}
 NO_TABLE = np.empty((0, 0))
+MAX_DIFFERENCE = 1e-6  # between a form of one's own and the measure, relative to the greater
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureForm:
-    """A measure as a sum over ranks of scale * gain * discount * state (see `kernels.plrank`).
+    """The form of a measure on some data, as kernels take it (see `kernels.plrank`).
 
     Attributes
     ----------
@@ -83,16 +72,20 @@ class MeasureForm:
 
     def true_values(self, truth: Truth) -> Floats:
         """Return the value of each query where documents are in the order of their labels."""
-        out = np.empty(len(truth))
+        return self.values(truth.by_label[0], truth.offsets)
+
+    def values(self, order: Ints, offsets: Ints) -> Floats:
+        """Return the value of each query where documents are in this order."""
+        out = np.empty(len(offsets) - 1)
         true_order_values(
-            truth.by_label[0],
-            self.gains,
-            truth.offsets,
-            self.kind,
-            self.discount,
-            self.table,
-            self.scale,
-            out,
+            order=order,
+            gains=self.gains,
+            offsets=offsets,
+            kind=self.kind,
+            discount=self.discount,
+            table=self.table,
+            scale=self.scale,
+            out=out,
         )
         return out
 
@@ -161,91 +154,59 @@ def check_unweighted(loss: Loss, weights: Floats | None) -> None:
         )
 
 
-def has_form(measure: Measure) -> bool:
-    """Return whether a measure has a form; derived classes have other values."""
-    graded = isinstance(measure, RBP) and measure.gain is not None
-    return type(measure) in SUPPORTED and not graded
-
-
 def check_supported(measure: Measure, user: str) -> None:
-    """Raise an error unless the measure has a form."""
-    if not has_form(measure):
-        names = ", ".join(cls.__name__ for cls in SUPPORTED[:-2])
+    """Raise an error unless the measure has a form, and is better when higher."""
+    if not measure.has_rank_form or measure.lower_is_better:
+        summed = (c for c in measure_classes() if c.rank_form is not Measure.rank_form)
+        names = [cls.__name__ for cls in summed]
         raise DataError(
-            f"{user} cannot maximize {measure}; choose one of {names}, or DCG or NDCG of a measure "
-            "file."
+            f"{user} cannot maximize {measure}; choose one of {', '.join(names)}, DCG or NDCG of a "
+            "measure file, or a measure of your own with a method rank_form."
         )
 
 
 def measure_form(measure: Measure, truth: Truth, k: int | None = None) -> MeasureForm:
-    """Return the form of a supported measure, of which only the first k ranks count.
+    """Return the form of a measure that has one, of which only the first k ranks count.
 
     Conventions are the default ones.
     """
-    lists = rank_lists(truth.labels, truth, DEFAULT)
-    return _form(measure, lists).truncated(k)
+    form = measure.rank_form(rank_lists(truth.labels, truth, DEFAULT))
+    if form is None:
+        raise DataError(f"{measure} cannot be maximized: its rank_form is None.")
+    as_arrays = _as_arrays(form, len(truth))
+    if type(measure).__module__.partition(".")[0] != PACKAGE:
+        _check_own_form(measure, as_arrays, truth)
+    return as_arrays.truncated(k)
 
 
-def _form(measure: Measure, lists: RankedLists) -> MeasureForm:
-    longest = int(lists.lengths.max(initial=1))
-    ranks = max(min(kernel_cutoff(getattr(measure, "cutoff", None)), longest), 1)
-    ones = np.ones(len(lists))
-    if isinstance(measure, (LearnedDCG, LearnedNDCG)):
-        return _learned(measure, lists)
-    if isinstance(measure, kNDCG):
-        exponential = NDCG(gain="exp", cutoff=measure.cutoff)
-        return _form(exponential, measure.position_aware(lists))
-    if isinstance(measure, (NDCG, DCG)):
-        full = discounts(measure.discount or DEFAULT.discount, longest + 1)
-        if isinstance(measure, NDCG):
-            form = measure.additive_form(lists, DEFAULT)
-            assert form is not None
-            gains = form.gains
-        else:
-            measure.values(lists, DEFAULT)  # raises an error for labels that overflow
-            kind, table = measure.gain_table(lists, DEFAULT)
-            gains = np.empty(len(lists.pool))
-            gain_kernel.gains(lists.pool, lists.pool_offsets, 0.0 * ones, kind, table, gains)
-        return MeasureForm(ADDITIVE, gains, full[:ranks], NO_TABLE, ones, full)
-    rank = np.arange(1, longest + 2, dtype=np.float64)
-    if isinstance(measure, (ERR, kERR)):
-        if isinstance(measure, kERR):
-            lists = measure.position_aware(lists)
-            greatest = lists.max_labels
-        else:
-            greatest = measure.greatest_labels(lists)
-        top = np.repeat(greatest, np.diff(lists.pool_offsets))
-        stop = np.where(lists.pool > 0, np.exp2(lists.pool - top) - np.exp2(-top), 0.0)
-        return MeasureForm(CASCADE, stop, (1 / rank)[:ranks], NO_TABLE, ones, 1 / rank)
-    assert isinstance(measure, (AP, RR, P, Recall, RBP))
-    level = measure.relevance_level(DEFAULT)
-    relevant = (lists.pool >= level).astype(np.float64)
-    if isinstance(measure, AP):
-        scale = safe_inverse(lists.relevant_counts(level))
-        return MeasureForm(PRECISION, relevant, (1 / rank)[:ranks], NO_TABLE, scale, 1 / rank)
-    if isinstance(measure, RR):
-        full = np.ones_like(rank) if isinstance(measure, Success) else 1 / rank
-        return MeasureForm(CASCADE, relevant, full[:ranks], NO_TABLE, ones, full)
-    if isinstance(measure, RBP):
-        full = (1 - measure.p) * measure.p ** (rank - 1)
-        return MeasureForm(ADDITIVE, relevant, full[:ranks], NO_TABLE, ones, full)
-    if isinstance(measure, P):
-        full = (rank <= kernel_cutoff(measure.cutoff)) / float(measure.cutoff or 1)
-        return MeasureForm(ADDITIVE, relevant, full[:ranks], NO_TABLE, ones, full)
-    full = (rank <= kernel_cutoff(measure.cutoff)).astype(np.float64)
-    scale = safe_inverse(lists.relevant_counts(level))
-    return MeasureForm(ADDITIVE, relevant, full[:ranks], NO_TABLE, scale, full)
+def _as_arrays(form: RankForm, queries: int) -> MeasureForm:
+    scale = np.ones(queries) if form.scale is None else np.array(form.scale, np.float64)
+    if isinstance(form, TableForm):
+        columns, table = (np.array(a, np.float64) for a in (form.columns, form.table))
+        return MeasureForm(TABLE, columns, np.empty(0), table, scale, np.empty(0))
+    kind = KINDS[type(form)]
+    gains, discounts = (np.array(a, np.float64) for a in (form.gains, form.discounts))
+    return MeasureForm(kind, gains, discounts[: form.depth], NO_TABLE, scale, discounts)
 
 
-def _learned(measure: LearnedDCG | LearnedNDCG, lists: RankedLists) -> MeasureForm:
-    """Return the form of a measure file: gains and discounts, or a weight per rank and grade."""
-    ones = np.ones(len(lists))
-    form = measure.additive_form(lists, DEFAULT)
-    if form is not None:
-        full = np.append(measure.utility.discounts, 0.0)
-        return MeasureForm(ADDITIVE, form.gains, form.discount, NO_TABLE, ones, full)
-    counts = measure.grade_counts(lists)
-    scale = safe_inverse(measure.ideal(counts)) if isinstance(measure, LearnedNDCG) else ones
-    column = np.searchsorted(measure.grade_values, lists.pool, side="right") - 1
-    gains = np.maximum(column, 0).astype(np.float64)
-    return MeasureForm(TABLE, gains, np.empty(0), measure.table.copy(), scale, np.empty(0))
+def _check_own_form(measure: Measure, form: MeasureForm, truth: Truth) -> None:
+    """Raise an error unless a form has the shape of the data and, in some order of the documents,
+    the values of its measure."""
+    rows = int(truth.offsets[-1])
+    for name, array, size in (("gains", form.gains, rows), ("scale", form.scale, len(truth))):
+        if array.shape != (size,) or not np.isfinite(array).all():
+            raise MeasureError(
+                f"the {name} of rank_form of the measure {measure} must be {size} finite numbers "
+                f"here, one per {'document' if name == 'gains' else 'query'}; the shape is "
+                f"{array.shape}."
+            )
+    scores = np.random.default_rng(0).permutation(rows).astype(np.float64)
+    values = measured_values(measure, rank_lists(scores, truth, DEFAULT), DEFAULT)
+    by_form = form.values(sort_groups(scores, truth.offsets)[0], truth.offsets)
+    wrong = np.abs(values - by_form) > MAX_DIFFERENCE * np.maximum(np.abs(values), 1.0)
+    if wrong.any():
+        q = int(np.argmax(wrong))
+        raise MeasureError(
+            f"rank_form of the measure {measure} is wrong: in query {truth.queries[q]!r} it adds "
+            f"up to {by_form[q]:.4g} for an order of the documents whose value is {values[q]:.4g}."
+        )

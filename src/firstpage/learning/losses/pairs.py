@@ -6,11 +6,11 @@ The truth is a `PairTruth`.  A vote that neither document is better counts as ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
-from firstpage.core import Array, BoundKernel, DataError, Floats, Ints, inherit_sections
+from firstpage.core import BoundKernel, DataError, Floats, Ints, inherit_sections
 from firstpage.core.kernels.losses import pairs as kernel
 from firstpage.data import Truth
 from firstpage.data.preferences import PairTruth, RowPairs
@@ -130,6 +130,15 @@ class VotedHinge(_Voted):
         return _HingeTarget(*self._votes(truth, weights))
 
 
+class _VoteArrays(TypedDict):
+    offsets: Ints
+    pair_offsets: Ints
+    left: Ints
+    right: Ints
+    left_weight: Floats
+    right_weight: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class _VotedTarget(LossTarget):
     offsets: Ints
@@ -142,8 +151,9 @@ class _VotedTarget(LossTarget):
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
-        inputs = self._kernel_inputs(lo, hi)
-        return kernel.voted_loss.bind(self.kind, scores, *inputs, values, grad)
+        return kernel.voted_loss.bind(
+            kind=self.kind, scores=scores, values=values, grad=grad, **self._arrays(lo, hi)
+        )
 
     def hessian_scale(self) -> Floats:
         return 0.5 * self.total
@@ -151,24 +161,24 @@ class _VotedTarget(LossTarget):
     def terms(self) -> list[LossTerm] | None:
         return None
 
-    def _kernel_inputs(self, lo: int, hi: int) -> tuple[Array, ...]:
+    def _arrays(self, lo: int, hi: int) -> _VoteArrays:
         pairs = self.pairs
         rows = slice(int(pairs.offsets[lo]), int(pairs.offsets[hi]))
-        return (
-            self.offsets[lo : hi + 1],
-            pairs.offsets[lo : hi + 1],
-            pairs.left[rows],
-            pairs.right[rows],
-            self.left[rows],
-            self.right[rows],
-        )
+        return {
+            "offsets": self.offsets[lo : hi + 1],
+            "pair_offsets": pairs.offsets[lo : hi + 1],
+            "left": pairs.left[rows],
+            "right": pairs.right[rows],
+            "left_weight": self.left[rows],
+            "right_weight": self.right[rows],
+        }
 
 
 class _LogisticTarget(_VotedTarget):
     kind = kernel.LOGISTIC
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return kernel.voted_logistic_curvature.bind(scores, *self._kernel_inputs(lo, hi), out)
+        return kernel.voted_logistic_curvature.bind(scores=scores, out=out, **self._arrays(lo, hi))
 
 
 class _HingeTarget(_VotedTarget):

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core import Array, BoundKernel, DataError, Floats, Ints, inherit_sections
+from firstpage.core import BoundKernel, DataError, Floats, Ints, inherit_sections
 from firstpage.core.kernels.losses import hinge, label_margin
 from firstpage.core.kernels.losses import pairwise as kernel
 from firstpage.data import Truth
@@ -20,7 +20,13 @@ from firstpage.learning.losses.base import (
     safe_inverse,
     zero_curvature,
 )
-from firstpage.learning.losses.levels import LabelLevels, label_levels, level_labels
+from firstpage.learning.losses.levels import (
+    LabelLevels,
+    LevelArrays,
+    label_levels,
+    level_arrays,
+    level_labels,
+)
 
 PairSelection = Literal["all", "cross"]
 SORTING_THRESHOLD = 8  # pairs per document above which a hinge sorts instead of enumerating pairs
@@ -219,6 +225,11 @@ class PairwiseHinge(_LabelMargin):
         return _HingeTarget(*self._weighted_levels(truth, weights))
 
 
+class _PairArrays(LevelArrays):
+    upper: Floats
+    lower: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class _PairwiseTarget(LossTarget):
     levels: LabelLevels
@@ -232,18 +243,9 @@ class _PairwiseTarget(LossTarget):
     def terms(self) -> list[LossTerm] | None:
         return None
 
-    def _kernel_inputs(self, lo: int, hi: int) -> tuple[Array, ...]:
-        a, b = int(self.levels.offsets[lo]), int(self.levels.offsets[hi])
-        levels = self.levels
-        return (
-            levels.order[a:b],
-            levels.weight[a:b],
-            levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1],
-            levels.end,
-            self.upper,
-            self.lower,
-        )
+    def _arrays(self, lo: int, hi: int) -> _PairArrays:
+        """Return the levels of the queries lo:hi with their weights in pairs."""
+        return {**level_arrays(self.levels, lo, hi), "upper": self.upper, "lower": self.lower}
 
     def _longest(self, lo: int, hi: int) -> int:
         return int(np.diff(self.levels.offsets[lo : hi + 1]).max(initial=0))
@@ -267,15 +269,28 @@ class _LogisticTarget(_PairwiseTarget):
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
-        workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
+        z, exp_z, lower_weight, grad_sorted = np.empty((4, self._longest(lo, hi)))
         return kernel.pairwise_logistic.bind(
-            scores, *self._kernel_inputs(lo, hi), self._unit_weights, *workspace, values, grad
+            scores=scores,
+            unit_weights=self._unit_weights,
+            z=z,
+            exp_z=exp_z,
+            lower_weight=lower_weight,
+            grad_sorted=grad_sorted,
+            values=values,
+            grad=grad,
+            **self._arrays(lo, hi),
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        workspace = [np.empty(self._longest(lo, hi)) for _ in range(3)]
+        z, lower_weight, hessian_sorted = np.empty((3, self._longest(lo, hi)))
         return kernel.pairwise_logistic_curvature.bind(
-            scores, *self._kernel_inputs(lo, hi), *workspace, out
+            scores=scores,
+            z=z,
+            lower_weight=lower_weight,
+            hessian_sorted=hessian_sorted,
+            out=out,
+            **self._arrays(lo, hi),
         )
 
 
@@ -291,10 +306,14 @@ class _ExponentialTarget(_PairwiseTarget):
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
-        logs = np.empty(int(self.levels.sizes[lo:hi].max(initial=1)))
-        z = np.empty(len(scores))
         return kernel.pairwise_exponential.bind(
-            scores, *self._kernel_inputs(lo, hi), z, logs, values, grad, curvature
+            scores=scores,
+            z=np.empty(len(scores)),
+            logs=np.empty(int(self.levels.sizes[lo:hi].max(initial=1))),
+            values=values,
+            grad=grad,
+            hessian=curvature,
+            **self._arrays(lo, hi),
         )
 
 
@@ -324,16 +343,19 @@ class _LabelMarginTarget(_PairwiseTarget):
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
-        workspace = [np.empty(self._longest(lo, hi)) for _ in range(4)]
+        z, lower_weight, grad_sorted, hessian_sorted = np.empty((4, self._longest(lo, hi)))
         return label_margin.label_margin_loss.bind(
-            scores,
-            *self._kernel_inputs(lo, hi),
-            self.labels,
-            int(self.hinge),
-            *workspace,
-            values,
-            grad,
-            curvature,
+            scores=scores,
+            label=self.labels,
+            hinge=int(self.hinge),
+            z=z,
+            lower_weight=lower_weight,
+            grad_sorted=grad_sorted,
+            hessian_sorted=hessian_sorted,
+            values=values,
+            grad=grad,
+            hessian=curvature,
+            **self._arrays(lo, hi),
         )
 
 
@@ -368,35 +390,35 @@ class _HingeTarget(_PairwiseTarget):
         rows = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
         ends = levels.offsets[lo : hi + 1]
         last = np.arange(rows.start, rows.stop) - np.repeat(ends[:-1], np.diff(ends))
-        above, below, number = (column[rows] for column in self._documents)
+        above, below, number = self._documents
         most_levels = int(levels.sizes[lo:hi].max(initial=0)) + 1
         z = np.empty(n)
-        ranks, run, workspace = (np.empty(n, np.int64) for _ in range(3))
-        words, word_workspace = np.empty(n, np.uint64), np.empty(n, np.uint64)
+        ranks, run, workspace = np.empty((3, n), np.int64)
+        words, word_workspace = np.empty((2, n), np.uint64)
         return hinge.pairwise_hinge.bind(
-            scores,
-            levels.order[rows],
-            ends,
-            levels.firsts[lo : hi + 1],
-            levels.end,
-            above,
-            below,
-            number,
-            self._algorithms[lo:hi],
-            last,
-            z,
-            z.view(np.uint64),
-            np.empty(n),
-            np.empty(most_levels),
-            np.empty((3, n)),
-            ranks,
-            np.empty(most_levels, np.int64),
-            run,
-            words,
-            word_workspace,
-            workspace,
-            values,
-            grad,
+            scores=scores,
+            order=levels.order[rows],
+            offsets=ends,
+            firsts=levels.firsts[lo : hi + 1],
+            end=levels.end,
+            upper_weight=above[rows],
+            lower_weight=below[rows],
+            level_of=number[rows],
+            method=self._algorithms[lo:hi],
+            last_order=last,
+            z=z,
+            bits=z.view(np.uint64),
+            grad_sorted=np.empty(n),
+            sums=np.empty(most_levels),
+            rows=np.empty((3, n)),
+            ranks=ranks,
+            starts=np.empty(most_levels, np.int64),
+            run=run,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

@@ -129,19 +129,19 @@ class PermutationTarget(LossTarget):
     ) -> BoundKernel:
         a, b = int(self.firsts[lo]), int(self.firsts[hi])
         return kernel.permutation_cross_entropy.bind(
-            scores,
-            self.docs[a:b],
-            self.offsets[lo : hi + 1],
-            self.firsts[lo : hi + 1],
-            self.table[lo:hi],
-            self.starts,
-            self.reach,
-            self.factor[lo:hi],
-            np.empty(MAX_LENGTH),
-            np.empty(1 << MAX_LENGTH),
-            values,
-            grad,
-            curvature,
+            scores=scores,
+            docs=self.docs[a:b],
+            offsets=self.offsets[lo : hi + 1],
+            firsts=self.firsts[lo : hi + 1],
+            table=self.table[lo:hi],
+            starts=self.starts,
+            probability=self.reach,
+            factor=self.factor[lo:hi],
+            z=np.empty(MAX_LENGTH),
+            logs=np.empty(1 << MAX_LENGTH),
+            values=values,
+            grad=grad,
+            hessian=curvature,
         )
 
 

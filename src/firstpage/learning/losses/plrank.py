@@ -37,8 +37,8 @@ class ExpectedMeasure(Loss):
     Parameters
     ----------
     measure : str, default "NDCG@10"
-        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
-        of a measure file.
+        The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, DCG and NDCG of
+        a measure file, or a measure of one's own that has a `rank_form`.
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
     samples : int, default 20
@@ -140,32 +140,32 @@ class ExpectedMeasureTarget(MeasureTarget):
         compressed = np.empty_like(scores)
         logs, means, weights, center = np.empty((4, depth))
         run = kernel.expected_measure.bind(
-            compressed,
-            form.gains[int(offsets[0]) : int(offsets[-1])],
-            offsets,
-            form.kind,
-            form.discount,
-            form.table,
-            form.scale[lo:hi],
-            self.best[lo:hi],
-            self.importance,
-            self.gain_range[lo:hi],
-            self.samples,
-            self.seed,
-            lo + int(self.first_query[0]),
-            evaluations,
-            np.empty(longest),
-            np.empty(depth, np.int64),
-            np.empty(longest, np.int8),
-            logs,
-            means,
-            weights,
-            np.empty(depth + 1),
-            center,
-            np.empty(form.columns),
-            values,
-            grad,
-            curvature,
+            scores=compressed,
+            gains=form.gains[int(offsets[0]) : int(offsets[-1])],
+            offsets=offsets,
+            kind=form.kind,
+            discount=form.discount,
+            table=form.table,
+            scale=form.scale[lo:hi],
+            best=self.best[lo:hi],
+            importance=self.importance,
+            gain_range=self.gain_range[lo:hi],
+            samples=self.samples,
+            seed=self.seed,
+            first_query=lo + int(self.first_query[0]),
+            calls=evaluations,
+            arrival=np.empty(longest),
+            items=np.empty(depth, np.int64),
+            ranked=np.empty(longest, np.int8),
+            logs=logs,
+            means=means,
+            weights=weights,
+            togo=np.empty(depth + 1),
+            center=center,
+            direct=np.empty(form.columns),
+            values=values,
+            grad=grad,
+            curvature=curvature,
         )
 
         def evaluate() -> None:

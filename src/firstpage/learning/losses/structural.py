@@ -172,7 +172,7 @@ def certain_top_k_labels(truth: Truth, k: int) -> Floats:
     levels = label_levels(truth, None, k)
     inside = levels.top_probability >= 1.0
     inside[levels.firsts[:-1][levels.sizes > 0]] = True
-    labels: Floats = top_k_labels(levels, k)
+    labels: Floats = top_k_labels(truth, None, k)
     return np.where(levels.per_document(inside.astype(np.float64)) > 0, labels, 0.0)
 
 
@@ -260,26 +260,29 @@ class _AveragePrecisionTarget(LossTarget):
         n = int(np.diff(levels.offsets[lo : hi + 1]).max(initial=0))
         harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
         z = np.empty(n)
-        floats = [np.empty(n + 2), np.empty(n), np.empty(n)]  # tail, others, gradient
-        stack = np.empty(4 * (n + 2).bit_length() + 16, np.int64)
+        words, word_workspace, workspace = _sort_workspace(n)
         return average_precision_hinge.bind(
-            scores,
-            levels.order[a:b],
-            levels.offsets[lo : hi + 1],
-            levels.firsts[lo : hi + 1],
-            self.counts[lo:hi],
-            levels.end,
-            harmonic,
-            z,
-            z.view(np.uint64),
-            *floats,
-            np.empty(n, np.int64),
-            np.empty(n, np.int64),
-            stack,
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            values,
-            grad,
+            scores=scores,
+            order=levels.order[a:b],
+            offsets=levels.offsets[lo : hi + 1],
+            firsts=levels.firsts[lo : hi + 1],
+            levels=self.counts[lo:hi],
+            end=levels.end,
+            harmonic=harmonic,
+            z=z,
+            bits=z.view(np.uint64),
+            tail=np.empty(n + 2),
+            nonrelevant=np.empty(n),
+            grad_sorted=np.empty(n),
+            items=np.empty(n, np.int64),
+            docs=np.empty(n, np.int64),
+            stack=np.empty(4 * (n + 2).bit_length() + 16, np.int64),
+            position=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            values=values,
+            grad=grad,
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -446,29 +449,32 @@ class StructuralTarget(LossTarget):
         n, rows = self._extent(lo, hi)
         z, b, key = np.empty(n), np.empty(n), np.empty(n)
         algorithm = kernel.MARGIN if self._loss.scaling == "margin" else kernel.CHORDS
+        words, word_workspace, workspace = _sort_workspace(n)
         hinge = kernel.structural_hinge.bind(
-            scores,
-            self._docs[rows],
-            self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1],
-            self._gains[rows],
-            self._true_discounts[rows],
-            self._discounts,
-            algorithm,
-            z,
-            b,
-            key,
-            key.view(np.uint64),
-            np.empty(n, np.int64),
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            np.empty(2),
-            np.empty(4),
-            np.empty((5, n + 1)),
-            np.empty((4, n + 1), np.int64),
-            values,
-            self._upper_bounds[lo:hi],
-            grad,
+            scores=scores,
+            docs=self._docs[rows],
+            starts=self._starts[lo : hi + 1],
+            offsets=self._levels.offsets[lo : hi + 1],
+            gains=self._gains[rows],
+            true_discounts=self._true_discounts[rows],
+            a=self._discounts,
+            method=algorithm,
+            z=z,
+            b=b,
+            key=key,
+            bits=key.view(np.uint64),
+            items=np.empty(n, np.int64),
+            best_ranking=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            sort_workspace=workspace,
+            result=np.empty(2),
+            best=np.empty(4),
+            tree_values=np.empty((5, n + 1)),
+            tree=np.empty((4, n + 1), np.int64),
+            values=values,
+            bounds=self._upper_bounds[lo:hi],
+            grad=grad,
         )
         resort = self._bind_resort(lo, hi, scores)
 
@@ -487,19 +493,22 @@ class StructuralTarget(LossTarget):
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> BoundKernel:
         n, rows = self._extent(lo, hi)
         z = np.empty(n)
+        words, word_workspace, workspace = _sort_workspace(n)
         return kernel.best_reference.bind(
-            scores,
-            self._docs[rows],
-            self._starts[lo : hi + 1],
-            self._levels.offsets[lo : hi + 1],
-            self._levels.firsts[lo : hi + 1],
-            self._levels.end,
-            self._discounts,
-            z,
-            z.view(np.uint64),
-            np.empty(n, np.int64),
-            *_sort_workspace(n),
-            self._true_discounts[rows],
+            scores=scores,
+            docs=self._docs[rows],
+            starts=self._starts[lo : hi + 1],
+            offsets=self._levels.offsets[lo : hi + 1],
+            firsts=self._levels.firsts[lo : hi + 1],
+            end=self._levels.end,
+            a=self._discounts,
+            z=z,
+            bits=z.view(np.uint64),
+            items=np.empty(n, np.int64),
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+            true_discounts=self._true_discounts[rows],
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import numpy as np
 
-from firstpage.core import DataError, Floats, Ints
+from firstpage.core import DataError, Floats, Ints, Words
 from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels.losses import measure_breakpoints
 from firstpage.data import Truth, offsets_from_lengths
 from firstpage.evaluation.measures import Measure, rank_lists
-from firstpage.learning.losses.measure_forms import DEFAULT, has_form, measure_form
+from firstpage.learning.losses.measure_forms import DEFAULT, measure_form
 from firstpage.learning.solvers.objective import query_ranges
 from firstpage.learning.solvers.solver import (
     FRESH_START,
@@ -33,21 +33,48 @@ GRID = 64  # steps to try where a measure has no form
 MIN_GAIN = 1e-9  # of a line search
 
 
-class _Workspace:
+class _Workspace(TypedDict):
     """The arrays that one thread needs to search the lines of some queries."""
 
-    def __init__(self, longest: int, capacity: int) -> None:
-        pairs = max(longest * (longest - 1) // 2, longest, 1)
-        crossing, key = np.empty(pairs), np.empty(longest)
-        numbers, sorted_pairs, workspace = np.empty((3, pairs), np.int64)
-        words, word_workspace = np.empty((2, pairs), np.uint64)
-        order, position = np.empty((2, longest), np.int64)
-        state, means, parts = np.empty((3, longest + 2))
-        self.steps, self.changes = np.empty((2, capacity))
-        self.arrays = (
-            crossing, crossing.view(np.uint64), numbers, sorted_pairs, words, word_workspace,
-            workspace, key, key.view(np.uint64), order, position, state, means, parts,
-        )  # fmt: skip
+    crossing: Floats
+    crossing_bits: Words
+    pairs: Ints
+    sorted_pairs: Ints
+    words: Words
+    word_workspace: Words
+    workspace: Ints
+    key: Floats
+    key_bits: Words
+    order: Ints
+    position: Ints
+    state: Floats
+    means: Floats
+    parts: Floats
+    steps: Floats
+    changes: Floats
+
+
+def _workspace(longest: int, capacity: int) -> _Workspace:
+    pairs = max(longest * (longest - 1) // 2, longest, 1)
+    crossing, key = np.empty(pairs), np.empty(longest)
+    return {
+        "crossing": crossing,
+        "crossing_bits": crossing.view(np.uint64),
+        "pairs": np.empty(pairs, np.int64),
+        "sorted_pairs": np.empty(pairs, np.int64),
+        "words": np.empty(pairs, np.uint64),
+        "word_workspace": np.empty(pairs, np.uint64),
+        "workspace": np.empty(pairs, np.int64),
+        "key": key,
+        "key_bits": key.view(np.uint64),
+        "order": np.empty(longest, np.int64),
+        "position": np.empty(longest, np.int64),
+        "state": np.empty(longest + 2),
+        "means": np.empty(longest + 2),
+        "parts": np.empty(longest + 2),
+        "steps": np.empty(capacity),
+        "changes": np.empty(capacity),
+    }
 
 
 class MeasuredLines:
@@ -80,7 +107,7 @@ class MeasuredLines:
         self._truth, self._measure = truth, measure
         self._weights = weights / weights.sum()
         self.size = int(X.shape[1])
-        self._form = measure_form(measure, truth, k) if has_form(measure) else None
+        self._form = measure_form(measure, truth, k) if measure.has_rank_form else None
         if self._form is None and k is not None:
             raise DataError(f"{measure} has no top-k form; leave k out.")
         if self._form is not None:
@@ -100,7 +127,7 @@ class MeasuredLines:
         count = max(1, min(threads, len(self._blocks), MAX_PAIRS // max(1, longest**2)))
         lanes = []
         for lane in range(count):
-            workspace = _Workspace(longest, capacity)
+            workspace = _workspace(longest, capacity)
             blocks = range(lane, len(self._blocks), count)
             lanes.append([partial(self._search, block, workspace) for block in blocks])
         self._lanes = Lanes(lanes)
@@ -170,22 +197,19 @@ class MeasuredLines:
         assert self._form is not None
         form, (lo, hi) = self._form, self._blocks[block]
         a, b = self._truth.offsets[lo], self._truth.offsets[hi]
-        steps, changes = workspace.steps, workspace.changes
         count = measure_breakpoints(
-            self._scores[a:b],
-            self._direction[a:b],
-            form.gains[a:b],
-            self._truth.offsets[lo : hi + 1] - a,
-            form.kind,
-            form.discount,
-            form.table,
-            form.scale[lo:hi] * self._weights[lo:hi],
-            *workspace.arrays,
-            steps,
-            changes,
-            self._values[lo:hi],
+            scores=self._scores[a:b],
+            direction=self._direction[a:b],
+            gains=form.gains[a:b],
+            offsets=self._truth.offsets[lo : hi + 1] - a,
+            kind=form.kind,
+            discount=form.discount,
+            table=form.table,
+            weight=form.scale[lo:hi] * self._weights[lo:hi],
+            **workspace,
+            first_values=self._values[lo:hi],
         )
-        self._found[block] = steps[:count].copy(), changes[:count].copy()
+        self._found[block] = workspace["steps"][:count].copy(), workspace["changes"][:count].copy()
 
     def _best_of_grid(self, scores: Floats, direction: Floats) -> float:
         """Return the best of some steps between crossings of documents with different labels."""

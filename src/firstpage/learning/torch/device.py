@@ -1,99 +1,75 @@
-"""Losses of tensors on a GPU, by the Triton kernels of `firstpage.learning.gpu.label_batches`.
+"""Losses of many pairs of documents on a GPU, by Triton kernels.
 
-One launch computes values and gradients of all lists, padded or flat.  Formulas of PyTorch remain
-for compiled code, for devices without Triton, and for what the kernels do not take.
+Operations of PyTorch would store every pair.  They compute all other losses, which the kernels did
+not make 1.5 times as fast in a step of training; and these ones in compiled code and on devices
+without Triton.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from firstpage.learning.gpu import has_kernels
 from firstpage.learning.torch.backend import torch
-from firstpage.learning.torch.batches import FlatOffsets, result_type
+from firstpage.learning.torch.levels import levels_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-MAX_DOCUMENTS = 4096  # that a program holds
-MAX_K = 64  # levels that are taken one after the other
+MAX_DOCUMENTS = 4096  # of a list of LambdaLoss, which a program holds
 MIN_TILE = 16  # documents
-DOCUMENTS_PER_WARP = 256
-DOCUMENTS_PER_PAIR_WARP = 32
+DOCUMENTS_PER_WARP = 32
 MAX_WARPS = 8
 PAIR_CELLS = 4096  # pairs that a program computes at once
-WORKSPACES = {"plackett_luce": 1, "pairwise_logistic": 3}  # numbers per document
 
 
-class KernelLoss(NamedTuple):
-    """A loss of `firstpage.learning.gpu.label_batches` and its parameters."""
-
-    name: str
-    parameter: float = 0.0
-    average: bool = False
-    cross: bool = False
+def is_used(scores: Tensor) -> bool:
+    """Return whether kernels can compute these scores."""
+    return not torch.compiler.is_compiling() and has_kernels(scores.device.type)
 
 
-def is_used(scores: Tensor, offsets: FlatOffsets | None = None, k: int | None = None) -> bool:
-    """Return whether the kernels compute such lists."""
-    if torch.compiler.is_compiling() or not has_kernels(scores.device.type):
-        return False
-    longest = scores.shape[1] if offsets is None else offsets.longest
-    return longest <= MAX_DOCUMENTS and (k is None or k <= MAX_K)
+def pairwise_logistic(
+    scores: Tensor, key: Tensor, upper: Tensor | None, lower: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return values, gradient and summed weight of the pairs of a document and one of a lower key.
 
+    A pair has the weight upper * lower; None is 1.  Lists are sorted as in training.
+    """
+    from firstpage.learning.gpu.list_kernels import KINDS, each_query
 
-def evaluate(
-    loss: KernelLoss,
-    scores: Tensor,
-    labels: Tensor,
-    mask: Tensor | None,
-    offsets: FlatOffsets | None,
-    k: int | None,
-    divisor: int,
-) -> tuple[Tensor, Tensor]:
-    """Return values and gradients divided by a number, in the shape of the lists."""
-    from firstpage.learning.gpu import label_batches
-
-    scores = scores.detach().to(result_type(scores)).contiguous()
-    labels = _readable(labels.detach().contiguous())
-    if offsets is None:
-        (count, width), ends = scores.shape, scores
-        longest = width
-    else:
-        count, width, ends, longest = len(offsets.ends) - 1, 0, offsets.ends, offsets.longest
-    size = _tile(longest)
-    gradient, values = torch.empty_like(scores), scores.new_empty(count)
-    keys = workspace = scores
-    if loss.name in WORKSPACES and scores.numel():
-        dtype = scores.dtype if loss.name == "pairwise_logistic" else torch.float64
-        keys = scores.new_empty(scores.numel(), dtype=torch.float64)
-        workspace = scores.new_empty(WORKSPACES[loss.name] * scores.numel(), dtype=dtype)
-    with _on(scores.device):
-        label_batches.each_list[(count,)](
-            scores,
-            labels,
-            scores if mask is None else _readable(mask.contiguous()),
-            ends,
-            keys,
+    loss, _, tile = KINDS["pairs"]
+    (count, n), device = scores.shape, scores.device
+    descending, order = key.neg().sort(dim=-1)
+    end = levels_of(descending, descending).end
+    better, worse = (
+        torch.ones_like(scores) if weight is None else weight.gather(-1, order)
+        for weight in (upper, lower)
+    )
+    weight_below = worse.flip(-1).cumsum(-1).flip(-1)
+    weight_below = torch.nn.functional.pad(weight_below, (0, 1)).gather(-1, end)
+    better = better * (weight_below > 0)
+    sorted_scores = scores.gather(-1, order)
+    sorted_gradient, workspace = torch.empty_like(scores), torch.empty_like(scores)
+    values = scores.new_empty(count, dtype=torch.float64)
+    with _on(device):
+        each_query[(count,)](
+            sorted_scores,
+            sorted_gradient,
+            better,
+            end.to(scores.dtype),
+            worse,
             workspace,
-            gradient,
+            torch.arange(count + 1, device=device) * n,
+            (better > 0).sum(-1).to(torch.int32),
+            scores,  # the loss has no factor
             values,
-            width,
-            longest if k is None else k,
-            divisor,
-            size,
-            max(PAIR_CELLS // size, 1),
-            mask is not None,
-            offsets is not None,
-            loss.parameter,
-            loss.average,
-            loss.cross,
-            k is not None,
-            getattr(label_batches, loss.name),
-            num_warps=_warps(size, loss.name == "pairwise_logistic"),
+            0,
+            tile,
+            loss,
         )
-    return values, gradient
+    gradient = torch.empty_like(scores).scatter_(-1, order, sorted_gradient)
+    return values.to(scores.dtype), gradient, (better * weight_below).sum(-1)
 
 
 def lambda_loss(
@@ -103,7 +79,7 @@ def lambda_loss(
 
     `discounts` has one number per document.  Ranks after `depth` do not count.
     """
-    from firstpage.learning.gpu import label_batches
+    from firstpage.learning.gpu.lambda_lists import each_lambda_list
 
     scores, gains = scores.contiguous(), gains.contiguous()
     count, width = scores.shape
@@ -112,15 +88,15 @@ def lambda_loss(
     sums[1 : depth + 1] = discounts.cumsum(0)
     moments[1 : depth + 1] = (discounts * torch.arange(depth, device=scores.device)).cumsum(0)
     sums[depth + 1 :], moments[depth + 1 :] = sums[depth], moments[depth]
-    size = _tile(width)
+    size = max(MIN_TILE, 1 << (width - 1).bit_length())  # documents that a program holds
     gradient, values = torch.empty_like(scores), scores.new_empty(count)
     keys = scores.new_empty(scores.numel(), dtype=torch.float64)
     workspace = scores.new_empty(7 * scores.numel())
     with _on(scores.device):
-        label_batches.each_lambda_list[(count,)](
+        each_lambda_list[(count,)](
             scores,
             gains,
-            scores if mask is None else _readable(mask.contiguous()),
+            scores if mask is None else mask.contiguous().view(torch.uint8),
             sums,
             moments,
             keys,
@@ -132,27 +108,9 @@ def lambda_loss(
             size,
             max(PAIR_CELLS // size, 1),
             mask is not None,
-            num_warps=_warps(size, pairs=True),
+            num_warps=min(max(size // DOCUMENTS_PER_WARP, 1), MAX_WARPS),
         )
     return values, gradient
-
-
-def _tile(longest: int) -> int:
-    """Return the number of documents that a program holds: a power of 2."""
-    return max(MIN_TILE, 1 << max(longest - 1, 0).bit_length())
-
-
-def _warps(size: int, pairs: bool) -> int:
-    return min(
-        max(size // (DOCUMENTS_PER_PAIR_WARP if pairs else DOCUMENTS_PER_WARP), 1), MAX_WARPS
-    )
-
-
-def _readable(values: Tensor) -> Tensor:
-    """Return numbers of a type that kernels read."""
-    if values.dtype == torch.bool:
-        return values.view(torch.uint8)
-    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 def _on(device: Any) -> AbstractContextManager[Any]:

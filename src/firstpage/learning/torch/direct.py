@@ -26,7 +26,7 @@ from firstpage.learning.losses.measure_forms import DEFAULT, check_supported
 from firstpage.learning.torch import device
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.levels import level_bounds
+from firstpage.learning.torch.levels import levels_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -111,11 +111,12 @@ def lambda_loss(
     table, depth = discount_table(measure, n + 1, scores.device)
     depth = min(depth, n, n if k is None else k)
     gains = list_gains(measure, lists)
-    if variant == "lambdarank" and device.is_used(scores):
+    if variant == "lambdarank" and n <= device.MAX_DOCUMENTS and device.is_used(scores):
         return device.lambda_loss(scores.to(dtype), gains, lists.mask, table[:-1], depth)
     key = scores if lists.mask is None else scores.masked_fill(~lists.mask, -math.inf)
-    ranked, order = key.sort(dim=-1, descending=True)
-    first, last = level_bounds(ranked)
+    descending, order = key.neg().sort(dim=-1)
+    levels = levels_of(descending, descending)
+    first, last = levels.start, levels.end - 1
     exists = None if lists.mask is None else lists.mask.gather(-1, order)
     rows = _ranks_that_count(first, depth)
     # Pairs of a document that can be at a rank that counts, and one that is ranked below it.

@@ -13,12 +13,12 @@ import numpy as np
 from firstpage.learning.losses.permutation import MAX_LENGTH, reach_table
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.levels import Top, top_documents, top_k_labels, top_probability
-from firstpage.learning.torch.listwise import MAX_EXP_RANGE
+from firstpage.learning.torch.levels import levels_of, top_k_labels, top_probability
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+MAX_EXP_RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # of exponentials that can be added
 MIN_SPAN = {torch.float64: 1e-9, torch.float32: 1e-5}  # of a target that has an order
 
 
@@ -56,19 +56,18 @@ def _top_list(
     scores = lists.scores
     if not scores.shape[-1]:
         return scores.sum(-1), scores
-    top = top_documents(lists.key, k, scores.dtype)
+    inside = top_probability(lists, k)
     if tables is None:
-        return _top_one(lists, top, k)
-    exists = top.labels > -math.inf
-    tied = ((top.labels[:, 1:] == top.labels[:, :-1]) & exists[:, 1:]).any(-1)
-    strict = ~(tied | ((top.count > 1) & top.crosses).squeeze(-1))
+        return _top_one(lists, inside, k)
+    levels = levels_of(lists.key, lists.key.sort(dim=-1).values)
+    strict = ~((levels.end - levels.start > 1) & (inside > 0)).any(-1)
     if not torch.compiler.is_compiling() and scores.device.type == "cpu":
         if bool(strict.all()):
-            return _permutations(lists, top, exists, strict, tables)
+            return _permutations(lists, k, strict, tables)
         if not bool(strict.any()):
-            return _top_one(lists, top, k)
-    values, gradient = _permutations(lists, top, exists, strict, tables)
-    others, other_gradient = _top_one(lists, top, k)
+            return _top_one(lists, inside, k)
+    values, gradient = _permutations(lists, k, strict, tables)
+    others, other_gradient = _top_one(lists, inside, k)
     return (
         torch.where(strict, values, others),
         torch.where(strict.unsqueeze(-1), gradient, other_gradient),
@@ -76,16 +75,18 @@ def _top_list(
 
 
 def _permutations(
-    lists: Lists, top: Top, exists: Tensor, strict: Tensor, tables: tuple[Tensor, Tensor, Tensor]
+    lists: Lists, k: int, strict: Tensor, tables: tuple[Tensor, Tensor, Tensor]
 ) -> tuple[Tensor, Tensor]:
     """Return the sum over subsets of reach * log(sum of exp(score) over it) - sum of scores."""
     dtype = lists.scores.dtype
+    labels, index = lists.key.topk(min(k, lists.key.shape[-1]), dim=-1)
+    exists = labels > -math.inf
     columns = exists.shape[-1]
     count = exists.sum(-1) * strict  # documents of the permutations
     reach, entropy, span = (table.to(count.device, dtype)[count] for table in tables)
     reach = reach[:, : 1 << columns]
     factor = torch.where(span > 0, 1 / span.clamp(min=MIN_SPAN[dtype]), 0.0)
-    raw = lists.scores.gather(-1, top.index).masked_fill(~exists, -math.inf)
+    raw = lists.scores.gather(-1, index).masked_fill(~exists, -math.inf)
     z = raw - raw.amax(-1, keepdim=True).clamp(min=torch.finfo(dtype).min)
     finite = z.masked_fill(~exists, 0.0)
     narrow = not torch.compiler.is_compiling() and z.device.type == "cpu"
@@ -110,7 +111,7 @@ def _permutations(
         derivative = (z + torch.stack(terms, -1)).exp()
     values = values - finite.sum(-1) - entropy
     derivative = (derivative - 1).masked_fill(~exists, 0.0) * factor.unsqueeze(-1)
-    return values * factor, torch.zeros_like(lists.scores).scatter(-1, top.index, derivative)
+    return values * factor, torch.zeros_like(lists.scores).scatter(-1, index, derivative)
 
 
 def _with_document(values: Tensor, i: int) -> Tensor:
@@ -123,14 +124,15 @@ def _sums_of_supersets(values: Tensor, columns: int) -> Tensor:
     return torch.stack([_with_document(values, i).sum((-1, -2)) for i in range(columns)], -1)
 
 
-def _top_one(lists: Lists, top: Top, k: int) -> tuple[Tensor, Tensor]:
-    """Return the cross entropy of top-one probabilities of documents that may be in the top k."""
-    one, zero = torch.ones_like(top.above), torch.zeros_like(top.above)
-    weight = top.spread(one, top_probability(top, k), zero)
+def _top_one(lists: Lists, weight: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the cross entropy of top-one probabilities of documents that may be in the top k.
+
+    `weight` is the probability to be there.
+    """
     log_weight = weight.log()
     tiny, least = torch.finfo(weight.dtype).tiny, torch.finfo(weight.dtype).min
     inside = weight > 0
-    log_target = (top_k_labels(top, k) + log_weight).clamp(min=least).log_softmax(-1)
+    log_target = (top_k_labels(lists, k) + log_weight).clamp(min=least).log_softmax(-1)
     target = log_target.exp() * inside
     logs = (lists.scores + log_weight).clamp(min=least).log_softmax(-1)
     # Cross entropy and entropy of copies: each document stands for `weight` copies of it.

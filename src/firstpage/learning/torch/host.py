@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from firstpage.core import Floats, Ints
-from firstpage.core.kernels.losses import label_batches as kernel
 from firstpage.data import Ids, Truth
-from firstpage.learning.losses.base import Loss, LossTarget
+from firstpage.learning.losses.base import LossTarget
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import FlatOffsets, result_type
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FLOATS = (torch.float32, torch.float64)
 ValueGrad = tuple[Floats, Floats]
 
 
@@ -67,82 +65,6 @@ class FlatLists(NamedTuple):
 @lru_cache(maxsize=64)
 def _list_names(count: int) -> Ids:
     return Ids.from_values(list(range(count)))
-
-
-def plackett_luce(lists: FlatLists, loss: Loss, k: int | None, average: bool) -> ValueGrad:
-    """Return the loss of ListMLE; `loss` computes it where scores are far apart."""
-    scores, labels, offsets, _, longest = lists
-    values, gradient = np.empty(lists.size), np.empty_like(scores)
-    items, words = np.empty((2, longest), np.int64), np.empty((2, longest), np.uint64)
-    wide = kernel.plackett_luce(
-        scores,
-        labels,
-        labels.view(np.uint64),
-        offsets,
-        k or 0,
-        int(average),
-        items,
-        words,
-        np.empty_like(scores),
-        values,
-        gradient,
-    )
-    return loss.value_grad(scores, lists.truth) if wide else (values, gradient)
-
-
-def softmax_cross_entropy(lists: FlatLists, k: int | None, temperature: float) -> ValueGrad:
-    """Return the loss of ListNet."""
-    return _by_relevance(kernel.softmax_cross_entropy, lists, k, float(temperature))
-
-
-def cosine(lists: FlatLists, k: int | None, floor: float) -> ValueGrad:
-    """Return the loss of RankCosine."""
-    return _by_relevance(kernel.cosine, lists, k, float(floor))
-
-
-def squared_error(lists: FlatLists, k: int | None, average: bool) -> ValueGrad:
-    """Return half the squared differences of scores and labels."""
-    return _by_relevance(kernel.squared_error, lists, k, int(average))
-
-
-def _by_relevance(loss: Any, lists: FlatLists, k: int | None, parameter: float) -> ValueGrad:
-    """Return a loss of scores and labels, or of the top-k labels."""
-    scores, labels, offsets, _, longest = lists
-    values, gradient = np.empty(lists.size), np.empty_like(scores)
-    loss(
-        scores,
-        labels,
-        offsets,
-        k or 0,
-        parameter,
-        np.empty(longest, np.int64),
-        np.empty_like(scores),
-        values,
-        gradient,
-    )
-    return values, gradient
-
-
-def softmax_cross_entropy_of_rows(
-    scores: Tensor, labels: Tensor, k: int | None, temperature: float, factor: float
-) -> tuple[float, Tensor]:
-    """Return the loss of ListNet of lists of equal length, summed times a factor.
-
-    Fewer arrays than in `softmax_cross_entropy`: for so cheap a loss, passing them takes longer
-    than the loss itself.
-    """
-    s, y = scores.detach().resolve_neg().numpy(), labels.detach().resolve_neg().numpy()
-    gradient, n = np.empty(s.shape, s.dtype), s.shape[1]
-    total = kernel.softmax_cross_entropy_of_rows(
-        s, y, k or 0, float(temperature), factor, np.empty(n, np.int64), np.empty((2, n)), gradient
-    )
-    return total, torch.from_numpy(gradient)
-
-
-def are_rows(scores: Tensor, labels: Tensor) -> bool:
-    """Return whether `softmax_cross_entropy_of_rows` reads these tensors as they are."""
-    wide = scores.dtype in FLOATS and labels.dtype in FLOATS
-    return wide and scores.numel() > 0 and scores.is_contiguous() and labels.is_contiguous()
 
 
 def evaluate(target: LossTarget, lists: FlatLists) -> ValueGrad:

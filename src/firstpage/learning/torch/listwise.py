@@ -6,122 +6,47 @@ gradients of shape (lists, documents).
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.levels import probabilities, top_documents, top_k_labels
+from firstpage.learning.torch.levels import levels_of, probability_in_top, top_k_labels
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Result = tuple["Tensor", "Tensor"]
-MAX_SELECTED = 16  # documents up to which selecting the top is faster than sorting
-MAX_EXP_RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # of exponentials that can be added
-
-
-def is_narrow(z: Tensor, mask: Tensor | None) -> bool:
-    """Return whether sums of exp(z) neither underflow nor have to be checked on a device.
-
-    Sums of exponentials are faster than those of logarithms.  `z` has the maximum 0.
-    """
-    if torch.compiler.is_compiling() or z.device.type != "cpu":
-        return False
-    lowest = z if mask is None else z.masked_fill(~mask, 0.0)
-    return bool(float(lowest.min()) > -MAX_EXP_RANGE[z.dtype])
 
 
 def plackett_luce(lists: Lists, k: int | None, average: bool) -> Result:
     """Negative log-likelihood of the order under the Plackett-Luce model.
 
-    sum over levels of  mass * log(sum of exp(score) in and below it)  -  sum of p * score
+    The sum over documents of p * (log(sum of exp(score) in and below its level) - score), where p
+    is the probability to be in the top k, and 0 for the lowest label.
     """
     dtype, lists = lists.scores.dtype, lists.widened()
     if not lists.key.shape[-1]:
-        values, gradient = lists.scores.sum(-1), lists.scores
-    elif k is not None and k <= min(MAX_SELECTED, lists.key.shape[-1]):
-        values, gradient = _selected_plackett_luce(lists, k, average)
-    else:
-        values, gradient = _sorted_plackett_luce(lists, k, average)
-    return values.to(dtype), gradient.to(dtype)
-
-
-def _sorted_plackett_luce(lists: Lists, k: int | None, average: bool) -> Result:
-    """Sort all documents: O(n log n)."""
+        return lists.scores.sum(-1).to(dtype), lists.scores.to(dtype)
     z, _ = lists.centered()
-    labels, order = lists.key.sort(dim=-1)  # ascending: sums run from the lowest label upward
-    lowest = labels[:, :1] if lists.mask is None else lists.lowest
-    p = (labels > lowest).to(z.dtype)
-    n = labels.shape[-1]
-    if k is not None and k < n:
-        p = p * probabilities(labels, labels[:, -k].unsqueeze(-1), k, z.dtype)
-    position = torch.arange(1, n + 1, device=z.device, dtype=z.dtype)
-    change = labels[:, 1:] != labels[:, :-1]
-    before = torch.zeros_like(z)  # documents of lower labels
-    before[:, 1:] = change * position[:-1]
-    mass = p * (position - before.cummax(-1).values)
-    mass[:, :-1] *= change  # the mass of a level belongs to its last document
-    narrow = is_narrow(z, lists.mask)
+    keys, order = lists.key.sort(dim=-1)  # ascending: sums run from the lowest label upward
+    levels = levels_of(keys, keys)
+    p = (keys > lists.lowest).to(z.dtype)
+    if k is not None:
+        p = p * probability_in_top(levels, k, z.dtype)
+    if average:
+        p = p / p.sum(-1, keepdim=True).clamp(min=1)
+    least = torch.finfo(z.dtype).min
     z = z.gather(-1, order)
-    if average:
-        inverse = 1 / p.sum(-1, keepdim=True).clamp(min=1)
-        p, mass = p * inverse, mass * inverse
-    if narrow:
-        e = z.exp()
-        total = e.cumsum(-1)
-        if lists.mask is not None:
-            total.clamp_(min=torch.finfo(z.dtype).tiny)
-        logs = total.log()
-        gradient = e * (mass / total).flip(-1).cumsum(-1).flip(-1) - p
-    else:
-        logs = z.logcumsumexp(-1).clamp(min=torch.finfo(z.dtype).min)
-        inverse = (mass.log() - logs).flip(-1).logcumsumexp(-1).flip(-1)
-        gradient = (z + inverse).exp() - p
-    if lists.mask is not None:
-        z = z.clamp(min=torch.finfo(z.dtype).min)
-    values = (mass * logs).sub_(p * z).sum(-1)
-    return values, torch.empty_like(gradient).scatter_(-1, order, gradient)
-
-
-def _selected_plackett_luce(lists: Lists, k: int, average: bool) -> Result:
-    """Select the first k documents, and add what is not above each of them: O(n k).
-
-    The k selected documents stand for the first k ranks: those of the level that crosses rank k
-    are as many as its ranks are.
-    """
-    z, _ = lists.centered()
-    key, lowest = lists.key, lists.lowest
-    labels = key.topk(k, dim=-1).values
-    p = probabilities(key, labels[:, -1:], k, z.dtype) * (key > lowest)
-    mass = (labels > lowest).to(z.dtype)
-    if average:
-        inverse = 1 / mass.sum(-1, keepdim=True).clamp(min=1)
-        p, mass = p * inverse, mass * inverse
-    below = key.unsqueeze(-2) <= labels.unsqueeze(-1)  # documents that compete for each rank
-    if is_narrow(z, lists.mask):
-        e, weight = z.exp(), below.to(z.dtype)
-        total = (weight * e.unsqueeze(-2)).sum(-1)
-        if lists.mask is not None:
-            total.clamp_(min=torch.finfo(z.dtype).tiny)
-        logs = total.log()
-        inverse = (weight * (mass / total).unsqueeze(-1)).sum(-2)
-        gradient = e * inverse - p
-    else:
-        least = torch.finfo(z.dtype).min
-        logs = z.unsqueeze(-2).masked_fill(~below, -math.inf).logsumexp(-1).clamp(min=least)
-        inverse = (mass.log() - logs).unsqueeze(-1).masked_fill(~below, -math.inf).logsumexp(-2)
-        gradient = (z + inverse).exp() - p
-    if lists.mask is not None:
-        z = z.clamp(min=torch.finfo(z.dtype).min)
-    return (mass * logs).sum(-1) - (p * z).sum(-1), gradient
+    logs = z.logcumsumexp(-1).gather(-1, levels.end - 1).clamp(min=least)
+    inverse = (p.log() - logs).flip(-1).logcumsumexp(-1).flip(-1).gather(-1, levels.start)
+    gradient = (z + inverse).exp() - p
+    values = (p * (logs - z.clamp(min=least))).sum(-1)
+    return values.to(dtype), torch.empty_like(gradient).scatter_(-1, order, gradient).to(dtype)
 
 
 def relevance(lists: Lists, k: int | None) -> Tensor:
     """Return what scores are compared with: the labels, or the top-k labels."""
-    if k is None:
-        return lists.labels
-    return top_k_labels(top_documents(lists.key, k, lists.scores.dtype), k)
+    return lists.labels if k is None else top_k_labels(lists, k)
 
 
 def softmax_cross_entropy(lists: Lists, k: int | None, temperature: float) -> Result:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firstpage.core import check_number
 from firstpage.learning.losses.listwise import (
@@ -12,11 +11,9 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
-from firstpage.learning.torch import host, listwise
-from firstpage.learning.torch.batches import Lists, check_batch, check_finite
-from firstpage.learning.torch.device import KernelLoss
-from firstpage.learning.torch.host import FlatLists, ValueGrad
-from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction, attached
+from firstpage.learning.torch import listwise
+from firstpage.learning.torch.batches import Lists
+from firstpage.learning.torch.ranking_loss import RankingLoss, Reduction
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,13 +74,9 @@ class ListMLELoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = PlackettLuce(k, self.average)
-        self._kernel = KernelLoss("plackett_luce", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.plackett_luce(lists, self.k, self.average)
-
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.plackett_luce(lists, self._loss, self.k, self.average)
 
 
 class ListNetLoss(RankingLoss):
@@ -136,29 +129,9 @@ class ListNetLoss(RankingLoss):
         self.temperature = temperature
         check_number(self, "temperature", above=0)
         self._loss = SoftmaxCrossEntropy(k, temperature)
-        self._kernel = KernelLoss("softmax_cross_entropy", float(temperature))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.softmax_cross_entropy(lists, self.k, self.temperature)
-
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.softmax_cross_entropy(lists, self.k, self.temperature)
-
-    def _by_kernels(
-        self, scores: Tensor, labels: Tensor, mask: Any, offsets: Any, weights: Any
-    ) -> Tensor:
-        check_batch(scores, labels, mask, offsets, check=False)
-        if any(part is not None for part in (mask, offsets, weights)) or self.reduction == "none":
-            return super()._by_kernels(scores, labels, mask, offsets, weights)
-        if not host.are_rows(scores, labels):
-            return super()._by_kernels(scores, labels, mask, offsets, weights)
-        factor = 1.0 / len(scores) if self.reduction == "mean" else 1.0
-        value, gradient = host.softmax_cross_entropy_of_rows(
-            scores, labels, self.k, self.temperature, factor
-        )
-        if self.check is not False and not math.isfinite(value):
-            check_finite(scores, labels, mask)
-        return attached(scores, host.scalar(value, scores), gradient, None)
 
 
 class RankCosineLoss(RankingLoss):
@@ -210,13 +183,9 @@ class RankCosineLoss(RankingLoss):
         self.floor = floor
         check_number(self, "floor", above=0)
         self._loss = Cosine(k, floor)
-        self._kernel = KernelLoss("cosine", float(floor))
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.cosine(lists, self.k, self.floor)
-
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.cosine(lists, self.k, self.floor)
 
 
 class SquaredErrorLoss(RankingLoss):
@@ -262,10 +231,6 @@ class SquaredErrorLoss(RankingLoss):
         super().__init__(k, reduction, check)
         self.average = bool(average)
         self._loss = SquaredError(k, self.average)
-        self._kernel = KernelLoss("squared_error", average=self.average)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
         return listwise.squared_error(lists, self.k, self.average)
-
-    def _host_formula(self, lists: FlatLists, seed: int) -> ValueGrad:
-        return host.squared_error(lists, self.k, self.average)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from firstpage.learning.torch import device
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.levels import top_documents, top_probability
+from firstpage.learning.torch.levels import top_probability
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-MAX_DEVICE_PAIRS = 1 << 22  # up to which a device computes all pairs instead of counting rows
+MAX_DEVICE_PAIRS = 1 << 22  # that a device computes at once, by operations of PyTorch
 
 
 def pairwise_logistic(
@@ -29,14 +29,9 @@ def pairwise_logistic(
     scores, key, mask = lists.scores, lists.key, lists.mask
     if not key.shape[-1]:
         return scores.sum(-1), scores
-    if device.is_used(scores, k=k):
-        loss = device.KernelLoss("pairwise_logistic", 0.0, average, cross)
-        return device.evaluate(loss, scores, key, mask, None, k, 1)
     upper, lower = None, None  # probabilities to be the better and the worse document of a pair
     if k is not None:
-        top = top_documents(key, k, scores.dtype)
-        one, zero = torch.ones_like(top.above), torch.zeros_like(top.above)
-        inside = top.spread(one, top_probability(top, k), zero)
+        inside = top_probability(lists, k)
         upper = inside * (key > lists.lowest)
         lower = 1 - inside if cross else None
     elif cross:
@@ -45,11 +40,31 @@ def pairwise_logistic(
     if mask is not None:
         exists = mask.to(scores.dtype)
         lower = exists if lower is None else lower * exists
+    if scores.dtype == torch.float32 and _are_many(scores) and device.is_used(scores):
+        values, gradient, total = device.pairwise_logistic(scores, key, upper, lower)
+    else:
+        values, gradient, total = _every_pair(scores, key, upper, lower)
+    if average:
+        inverse = torch.where(total > 0, 1 / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
+        values, gradient = values * inverse, gradient * inverse.unsqueeze(-1)
+    return values, gradient
+
+
+def _are_many(scores: Tensor) -> bool:
+    """Return whether there are more pairs than a device computes at once."""
+    return scores.numel() * scores.shape[-1] > MAX_DEVICE_PAIRS
+
+
+def _every_pair(
+    scores: Tensor, key: Tensor, upper: Tensor | None, lower: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return values, gradient and the summed weight of the pairs of each list."""
     index = None if upper is None else _better_documents(upper)
     better_scores, better_key = scores, key
     if index is not None:
         better_scores, better_key = scores.gather(-1, index), key.gather(-1, index)
-        upper = None if upper is None else upper.gather(-1, index)
+        assert upper is not None
+        upper = upper.gather(-1, index)
     weight = (better_key.unsqueeze(-1) > key.unsqueeze(-2)).to(scores.dtype)
     if upper is not None:
         weight = weight * upper.unsqueeze(-1)
@@ -57,11 +72,7 @@ def pairwise_logistic(
         weight = weight * lower.unsqueeze(-2)
     values, better, worse = weighted_pairs(better_scores, scores, weight)
     gradient = worse - better if index is None else worse.scatter_add(-1, index, -better)
-    if average:
-        total = weight.sum((-1, -2))
-        inverse = torch.where(total > 0, 1 / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
-        values, gradient = values * inverse, gradient * inverse.unsqueeze(-1)
-    return values, gradient
+    return values, gradient, weight.sum((-1, -2))
 
 
 def weighted_pairs(better: Tensor, worse: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -82,10 +93,7 @@ def _better_documents(upper: Tensor) -> Tensor | None:
 
     Their number depends on the labels: it is not counted where a device would have to wait.
     """
-    lists, n = upper.shape
-    if torch.compiler.is_compiling():
-        return None
-    if upper.device.type != "cpu" and lists * n * n <= MAX_DEVICE_PAIRS:
+    if torch.compiler.is_compiling() or not (_are_many(upper) or upper.device.type == "cpu"):
         return None
     rows = int((upper > 0).sum(-1).max())
-    return None if rows == n else upper.topk(rows, sorted=False).indices
+    return None if rows == upper.shape[-1] else upper.topk(rows, sorted=False).indices

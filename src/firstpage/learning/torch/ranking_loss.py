@@ -9,11 +9,10 @@ import numpy as np
 
 from firstpage.core import DataError, check_number
 from firstpage.learning.losses.base import Loss
-from firstpage.learning.torch import device, host
+from firstpage.learning.torch import host
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import (
     AttachGradient,
-    FlatOffsets,
     Lists,
     check_batch,
     check_finite,
@@ -32,13 +31,11 @@ Reduction = Literal["none", "mean", "sum"]
 class RankingLoss(torch.nn.Module):
     """Base class: reads a batch, computes values and gradients, and reduces them.
 
-    Tensors on the CPU are computed by the kernels of `loss`.  Others are computed by the Triton
-    kernel `_kernel` where there is one and it can be launched, else by `_formula` where there is
-    one, else on the CPU too.
+    Tensors on the CPU are computed by the kernels of `loss`.  Others are computed by `_formula`
+    where there is one, else on the CPU too.
     """
 
     _has_formula = True
-    _kernel: device.KernelLoss | None = None
 
     def __init__(self, k: int | None, reduction: Reduction, check: bool | None) -> None:
         super().__init__()
@@ -90,8 +87,6 @@ class RankingLoss(torch.nn.Module):
         if host.is_used(scores) and not torch.compiler.is_compiling():
             return self._by_kernels(scores, labels, mask, offsets, weights)
         flat = check_batch(scores, labels, mask, offsets, self.check)
-        if self._kernel is not None and device.is_used(scores, flat, self.k):
-            return self._by_triton(self._kernel, scores, labels, mask, flat, weights)
         batch = padded(scores, labels, mask, flat)
         lists = batch.lists
         if host.is_used(scores) or not self._has_formula:
@@ -104,31 +99,6 @@ class RankingLoss(torch.nn.Module):
         filled = None if lists.mask is None else lists.mask.any(-1)
         factor = self._factor(values, filled, weights)
         return self._reduced(scores, values, gradient, factor, batch.number)
-
-    def _by_triton(
-        self,
-        kernel: device.KernelLoss,
-        scores: Tensor,
-        labels: Tensor,
-        mask: Tensor | None,
-        flat: FlatOffsets | None,
-        weights: Tensor | None,
-    ) -> Tensor:
-        """Return the loss of a batch on a GPU; the kernel divides by the number of lists."""
-        count = len(scores) if flat is None else len(flat.ends) - 1
-        self._check_weights(weights, count)
-        filled, number = None, None
-        if mask is not None:
-            filled = mask.any(-1)
-        elif flat is not None:
-            filled = None if flat.shortest else flat.ends.diff() > 0
-            number = flat.number if weights is not None or self.reduction == "none" else None
-        divided = self.reduction == "mean" and filled is None and weights is None
-        values, gradient = device.evaluate(
-            kernel, scores, labels, mask, flat, self.k, count if divided else 1
-        )
-        factor = None if divided else self._factor(values, filled, weights)
-        return self._reduced(scores, values, gradient, factor, number)
 
     def _reduced(
         self, scores: Tensor, values: Tensor, gradient: Tensor, factor: Tensor | None, number: Any

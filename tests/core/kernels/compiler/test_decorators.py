@@ -9,6 +9,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,37 @@ def test_kernels_call_subroutines_and_return_numbers(cache: Path) -> None:
     assert sums.tolist() == [6, 14]
     for name in ("add_tripled", "fill", "row_sums"):
         assert len(list(cache.glob(f"{name}-*.o"))) == 1
+
+
+def test_arguments_are_passed_by_name_in_any_order(cache: Path) -> None:
+    sums = np.empty(2)
+    table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert row_sums(out=sums, weight=2.0, table=table) == 6
+    assert row_sums(table, out=sums, weight=1.0) == 3
+    assert row_sums.bind(weight=3.0, table=table, out=sums)() == 9
+    assert sums.tolist() == [9, 21]
+    assert len(list(cache.glob("row_sums-*.o"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("table", "weight"), "row_sums: missing: out"),
+        (("table", "weights", "out"), "row_sums: missing: weight; unknown: weights"),
+        (("table", "weight", "out", "other"), "row_sums: unknown: other"),
+    ],
+)
+def test_wrong_names_are_refused(names: tuple[str, ...], message: str) -> None:
+    arguments: dict[str, Any] = dict.fromkeys(names, np.ones(2))
+    for call in (row_sums, row_sums.bind):
+        with pytest.raises(TypeError, match=f"^{message}$"):
+            call(**arguments)
+
+
+def test_an_argument_is_passed_once() -> None:
+    arguments: dict[str, Any] = {"table": np.ones((1, 1)), "out": np.ones(1)}
+    with pytest.raises(TypeError, match=r"^row_sums: missing: weight; passed twice: table$"):
+        row_sums(np.ones((1, 1)), **arguments)
 
 
 def test_there_is_one_version_per_argument_type(cache: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from firstpage.core.kernels.compiler.decorators import kernel
-from firstpage.core.kernels.parsing.numbers import fallback_number, parse_number, powers
+from firstpage.core.kernels.parsing.numbers import fallback_number, number_tables, parse_number
 from firstpage.core.types import Bytes, Floats, Ints, Words
 
 
@@ -25,10 +25,10 @@ def parse_text(
 def read(text: str, interpreted: bool = False) -> float | None:
     """Return the number, or None if the text is not a number."""
     raw = text.encode() + b"\n"
-    cell, end, out = np.zeros(1, np.uint64), np.zeros(1, np.int64), np.zeros(1)
-    args = (np.frombuffer(raw, np.uint8), *powers(), cell, cell.view(np.float64), end, out)
+    end, out = np.zeros(1, np.int64), np.zeros(1)
+    parse = parse_text.python if interpreted else parse_text
     with np.errstate(all="ignore"):
-        decided = (parse_text.python if interpreted else parse_text)(*args)
+        decided = parse(buf=np.frombuffer(raw, np.uint8), **number_tables(), end=end, out=out)
     word = raw[: end[0]]
     value = float(out[0]) if decided else fallback_number(word)
     return value if end[0] == len(raw) - 1 else None

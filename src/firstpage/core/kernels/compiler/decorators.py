@@ -7,6 +7,9 @@ alone, in milliseconds.  Small inputs for which there is no machine code yet are
 is faster than starting the compiler.  Where machine code cannot be linked, kernels run as ordinary
 Numba functions (`functions.NumbaFunction`).
 
+A kernel with more than six parameters is called by their names, which are checked: every parameter
+once, and no other (`tests/core/kernels/test_calls.py`).
+
 Rules for functions marked `@kernel` (called from Python) and `@subroutine` (called from kernels):
 arguments are C-ordered arrays, ints and floats; functions allocate nothing (the caller passes
 workspace), raise nothing (they return a code), and use only numbers as globals.
@@ -41,7 +44,8 @@ class Kernel(Subroutine[P, R]):
         self._interpreted = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        assert not kwargs, "kernels take positional arguments only"
+        if kwargs:
+            args = self._in_order(args, kwargs)
         types = tuple([_type_of(a) for a in args])
         run = self._versions.get(types)
         if run is None:
@@ -53,16 +57,36 @@ class Kernel(Subroutine[P, R]):
         result: R = run(*args)
         return result
 
-    def bind(self, *args: Any) -> Callable[[], object]:
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> Callable[[], R]:
         """Return a function that calls the compiled kernel with these arrays.
 
         The contents of the arrays may change between calls.  A solver that processes the same data
         hundreds of times pays once for passing them.
         """
+        if kwargs:
+            args = self._in_order(args, kwargs)
         types = tuple([_type_of(a) for a in args])
         with _lock:
             run = self._versions.get(types) or self._link(types, self._load_cached(types))
         return run.bind(args)
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return all arguments in the order of the parameters."""
+        if tuple(kwargs) == self.parameters and not args:  # in order already, as most calls
+            return tuple(kwargs.values())
+        names = self.parameters[len(args) :]
+        if len(kwargs) != len(names) or not kwargs.keys() >= set(names):
+            raise TypeError(f"{self.name}: {self._wrong_arguments(args, kwargs)}")
+        return (*args, *[kwargs[name] for name in names])
+
+    def _wrong_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        passed = [*self.parameters[: len(args)], *kwargs]
+        faults = {
+            "missing": [name for name in self.parameters if name not in passed],
+            "unknown": [name for name in passed if name not in self.parameters],
+            "passed twice": [name for name in kwargs if passed.count(name) > 1],
+        }
+        return "; ".join(f"{fault}: {', '.join(n)}" for fault, n in faults.items() if n)
 
     def _load_cached(self, types: tuple[str, ...]) -> object_cache.ObjectCode | None:
         return object_cache.linking.attempt(lambda: object_cache.load_cached(self, types))

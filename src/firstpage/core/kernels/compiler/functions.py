@@ -24,6 +24,8 @@ class Subroutine(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self.python = function
         self.name = function.__name__
+        code = function.__code__
+        self.parameters: tuple[str, ...] = code.co_varnames[: code.co_argcount]
         self.fastmath: frozenset[str] = frozenset()  # LLVM fast-math flags
         self.inline = False  # whether its code is copied to each call
         functools.update_wrapper(self, function)

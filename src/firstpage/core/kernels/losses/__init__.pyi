@@ -1,7 +1,7 @@
 from firstpage.core.kernels.losses import hinge as hinge
-from firstpage.core.kernels.losses import label_batches as label_batches
 from firstpage.core.kernels.losses import label_margin as label_margin
 from firstpage.core.kernels.losses import lambdaloss as lambdaloss
+from firstpage.core.kernels.losses import levels as levels
 from firstpage.core.kernels.losses import listwise as listwise
 from firstpage.core.kernels.losses import pairs as pairs
 from firstpage.core.kernels.losses import pairwise as pairwise

@@ -170,7 +170,18 @@ def scan_crossings(
         if first >= depth:
             continue
         change = measure_range(
-            gains, order, key, first, last + 1, depth, kind, discount, table, state, means, parts
+            gains=gains,
+            order=order,
+            key=key,
+            lo=first,
+            hi=last + 1,
+            depth=depth,
+            kind=kind,
+            discount=discount,
+            table=table,
+            state=state,
+            means=means,
+            parts=parts,
         )
         if abs(change) > ROUNDING_EPS:
             steps[count] = step
@@ -220,7 +231,14 @@ def measure_breakpoints(
         lo, n = offsets[q], offsets[q + 1] - offsets[q]
         crossings = find_crossings(scores, direction, lo, n, crossing, pairs)
         sort_down(
-            crossing, crossing_bits, 0, crossings, sorted_pairs, words, word_workspace, workspace
+            scores=crossing,
+            bits=crossing_bits,
+            lo=0,
+            hi=crossings,
+            items=sorted_pairs,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
         )
         before = 0.0
         if crossings > 0:
@@ -228,38 +246,58 @@ def measure_breakpoints(
             before -= max(1.0, abs(before))
         for i in range(n):
             key[i] = scores[lo + i] + before * direction[lo + i]
-        sort_down(key, key_bits, 0, n, order, words, word_workspace, workspace)
+        sort_down(
+            scores=key,
+            bits=key_bits,
+            lo=0,
+            hi=n,
+            items=order,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+        )
         for r in range(n):
             position[order[r]] = r
             parts[r] = 0.0
         state[0] = 1.0
         own = gains[lo : lo + n]
         first_values[q] = weight[q] * measure_range(
-            own, order, key, 0, n, depth, kind, discount, table, state, means, parts
+            gains=own,
+            order=order,
+            key=key,
+            lo=0,
+            hi=n,
+            depth=depth,
+            kind=kind,
+            discount=discount,
+            table=table,
+            state=state,
+            means=means,
+            parts=parts,
         )
         count = scan_crossings(
-            scores,
-            direction,
-            own,
-            lo,
-            n,
-            depth,
-            kind,
-            discount,
-            table,
-            weight[q],
-            crossings,
-            crossing,
-            pairs,
-            sorted_pairs,
-            key,
-            order,
-            position,
-            state,
-            means,
-            parts,
-            count,
-            steps,
-            changes,
+            scores=scores,
+            direction=direction,
+            gains=own,
+            lo=lo,
+            n=n,
+            depth=depth,
+            kind=kind,
+            discount=discount,
+            table=table,
+            weight=weight[q],
+            crossings=crossings,
+            crossing=crossing,
+            pairs=pairs,
+            sorted_pairs=sorted_pairs,
+            key=key,
+            order=order,
+            position=position,
+            state=state,
+            means=means,
+            parts=parts,
+            count=count,
+            steps=steps,
+            changes=changes,
         )
     return count

@@ -58,7 +58,15 @@ def enumerate_pairs(
     for level in range(first, last - 1):
         for u in range(start, end[level]):
             if upper_weight[u] > 0.0:
-                value += pair_row(z, lower_weight, grad_sorted, u, end[level], n, upper_weight[u])
+                value += pair_row(
+                    z=z,
+                    lower_weight=lower_weight,
+                    grad_sorted=grad_sorted,
+                    u=u,
+                    start=end[level],
+                    n=n,
+                    pair_weight=upper_weight[u],
+                )
         start = end[level]
     return value
 
@@ -213,15 +221,15 @@ def merge_pairs(
         while left + width < levels:
             right = min(left + 2 * width, levels)
             value += merge_levels(
-                z,
-                upper_weight,
-                lower_weight,
-                run,
-                starts[left],
-                starts[left + width],
-                starts[right],
-                workspace,
-                grad_sorted,
+                z=z,
+                upper_weight=upper_weight,
+                lower_weight=lower_weight,
+                run=run,
+                lo=starts[left],
+                mid=starts[left + width],
+                hi=starts[right],
+                workspace=workspace,
+                grad_sorted=grad_sorted,
             )
             left = right
         width *= 2
@@ -273,30 +281,65 @@ def pairwise_hinge(
             z[i] = scores[lo + order[lo + i]] - shift
         upper, lower, levels_of = upper_weight[lo:hi], lower_weight[lo:hi], level_of[lo:hi]
         if method[q] == ENUMERATE:
-            value = enumerate_pairs(z, upper, lower, first, first + levels, end, n, grad_sorted)
+            value = enumerate_pairs(
+                z=z,
+                upper_weight=upper,
+                lower_weight=lower,
+                first=first,
+                last=first + levels,
+                end=end,
+                n=n,
+                grad_sorted=grad_sorted,
+            )
         else:
             items = last_order[lo:hi]
             if restore_order(z, items, n) == 0:
-                sort_down(z, bits, 0, n, items, words, word_workspace, workspace)
+                sort_down(
+                    scores=z,
+                    bits=bits,
+                    lo=0,
+                    hi=n,
+                    items=items,
+                    words=words,
+                    word_workspace=word_workspace,
+                    workspace=workspace,
+                )
             if method[q] == SWEEP:
-                copy_sorted(z, upper, lower, levels_of, items, n, rows, ranks)
-                value = sweep_pairs(rows, ranks, levels, items, n, sums, grad_sorted)
+                copy_sorted(
+                    z=z,
+                    upper_weight=upper,
+                    lower_weight=lower,
+                    level=levels_of,
+                    items=items,
+                    n=n,
+                    rows=rows,
+                    ranks=ranks,
+                )
+                value = sweep_pairs(
+                    rows=rows,
+                    ranks=ranks,
+                    levels=levels,
+                    items=items,
+                    n=n,
+                    weight=sums,
+                    grad_sorted=grad_sorted,
+                )
             else:
                 starts[0] = 0
                 for level in range(levels):
                     starts[level + 1] = end[first + level]
                 value = merge_pairs(
-                    z,
-                    upper,
-                    lower,
-                    levels_of,
-                    levels,
-                    items,
-                    n,
-                    starts,
-                    run,
-                    workspace,
-                    grad_sorted,
+                    z=z,
+                    upper_weight=upper,
+                    lower_weight=lower,
+                    level=levels_of,
+                    levels=levels,
+                    items=items,
+                    n=n,
+                    starts=starts,
+                    run=run,
+                    workspace=workspace,
+                    grad_sorted=grad_sorted,
                 )
         values[q] = value
         for i in range(n):

@@ -95,7 +95,17 @@ def label_margin_loss(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         gather_scores(
-            scores, order, weight, lo, first, last, end, lower, z, lower_weight, grad_sorted
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            lower=lower,
+            z=z,
+            lower_weight=lower_weight,
+            grad_sorted=grad_sorted,
         )
         for i in range(n):
             hessian_sorted[i] = 0.0
@@ -109,19 +119,26 @@ def label_margin_loss(
                     margin = label[level] - label[other]
                     if hinge == 1:
                         value += hinge_row(
-                            z, lower_weight, grad_sorted, u, end[other - 1], end[other], w, margin
+                            z=z,
+                            lower_weight=lower_weight,
+                            grad_sorted=grad_sorted,
+                            u=u,
+                            start=end[other - 1],
+                            stop=end[other],
+                            pair_weight=w,
+                            margin=margin,
                         )
                     else:
                         value += exponential_row(
-                            z,
-                            lower_weight,
-                            grad_sorted,
-                            hessian_sorted,
-                            u,
-                            end[other - 1],
-                            end[other],
-                            w,
-                            margin,
+                            z=z,
+                            lower_weight=lower_weight,
+                            grad_sorted=grad_sorted,
+                            hessian_sorted=hessian_sorted,
+                            u=u,
+                            start=end[other - 1],
+                            stop=end[other],
+                            pair_weight=w,
+                            margin=margin,
                         )
             start = end[level]
         values[q] = value

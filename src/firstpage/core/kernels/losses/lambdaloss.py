@@ -188,7 +188,18 @@ def block_sums(
     """
     depth = discount.size
     size = min(m, depth - start)
-    mean = state_means(kind, gains, items, groups, first, last, -1, -1, size, means)
+    mean = state_means(
+        kind=kind,
+        gains=gains,
+        items=items,
+        groups=groups,
+        first=first,
+        last=last,
+        without=-1,
+        without_too=-1,
+        size=size,
+        means=means,
+    )
     passing[b], passing[half + b] = 0.0, 0.0
     for p in range(1, size + 1):
         step = discount_step(discount, start + p)
@@ -196,7 +207,18 @@ def block_sums(
         passing[half + b] += step * p * mean if kind == PRECISION else 0.0
     for g in range(first, last):
         size = min(m - 1, depth - start)
-        mean = state_means(kind, gains, items, groups, first, last, g, -1, size, means)
+        mean = state_means(
+            kind=kind,
+            gains=gains,
+            items=items,
+            groups=groups,
+            first=first,
+            last=last,
+            without=g,
+            without_too=-1,
+            size=size,
+            means=means,
+        )
         leaving[g], leaving[half + g] = 0.0, 0.0
         entering[g], entering[half + g] = 0.0, 0.0
         for p in range(min(m, depth - start)):
@@ -245,8 +267,23 @@ def add_pairs_within(
         else:
             if variant != LOSS2:
                 size = min(m - 2, discount.size - start)
-                mean = state_means(kind, gains, items, groups, first, last, g, h, size, means)
-                weight = abs(within_block(kind, discount, start, m, above, mean, means))
+                mean = state_means(
+                    kind=kind,
+                    gains=gains,
+                    items=items,
+                    groups=groups,
+                    first=first,
+                    last=last,
+                    without=g,
+                    without_too=h,
+                    size=size,
+                    means=means,
+                )
+                weight = abs(
+                    within_block(
+                        kind=kind, discount=discount, a=start, m=m, state=above, q=mean, means=means
+                    )
+                )
             if variant != LAMBDARANK:
                 total = doubles[m] - doubles[m - (counted - start + 1)]
                 difference = total / (0.5 * m * (m - 1))
@@ -295,7 +332,16 @@ def add_pairs_below(
     s = scores[items[start]]
     gain, copies = gains[items[groups[g]]], groups[g + 1] - groups[g]
     # The state above the next block, without the document of this one.
-    state = state_below(kind, above, gains, items, groups, block_groups[b], block_groups[b + 1], g)
+    state = state_below(
+        kind=kind,
+        state=above,
+        gains=gains,
+        items=items,
+        groups=groups,
+        first=block_groups[b],
+        last=block_groups[b + 1],
+        without=g,
+    )
     passed = 0.0
     if kind != TABLE:
         passed = above * leaving[g] + leaving[half + g]
@@ -340,7 +386,14 @@ def add_pairs_below(
             passed += state * passing[t] + passing[half + t]
             if kind != ADDITIVE:
                 state = state_below(
-                    kind, state, gains, items, groups, block_groups[t], block_groups[t + 1], -1
+                    kind=kind,
+                    state=state,
+                    gains=gains,
+                    items=items,
+                    groups=groups,
+                    first=block_groups[t],
+                    last=block_groups[t + 1],
+                    without=-1,
                 )
     return value
 
@@ -413,9 +466,26 @@ def lambda_loss(
         values[q] = 0.0
         if n < 2 or scale[q] == 0.0:
             continue
-        sort_down(scores, bits, lo, lo + n, items, words, word_workspace, workspace)
+        sort_down(
+            scores=scores,
+            bits=bits,
+            lo=lo,
+            hi=lo + n,
+            items=items,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+        )
         count = group_documents(
-            scores, gains, lo, n, items, workspace, blocks, groups, block_groups
+            scores=scores,
+            gains=gains,
+            lo=lo,
+            n=n,
+            items=items,
+            workspace=workspace,
+            blocks=blocks,
+            groups=groups,
+            block_groups=block_groups,
         )
         for g in range(block_groups[count]):
             sums[g], sums[half + g] = 0.0, 0.0
@@ -426,21 +496,21 @@ def lambda_loss(
                 mean_table_row(table, reach, start, m, rows)
             else:
                 block_sums(
-                    kind,
-                    discount,
-                    gains,
-                    items,
-                    groups,
-                    reach,
-                    start,
-                    m,
-                    block_groups[reach],
-                    block_groups[reach + 1],
-                    half,
-                    means,
-                    passing,
-                    leaving,
-                    entering,
+                    kind=kind,
+                    discount=discount,
+                    gains=gains,
+                    items=items,
+                    groups=groups,
+                    b=reach,
+                    start=start,
+                    m=m,
+                    first=block_groups[reach],
+                    last=block_groups[reach + 1],
+                    half=half,
+                    means=means,
+                    passing=passing,
+                    leaving=leaving,
+                    entering=entering,
                 )
             reach += 1
         value, above = 0.0, 1.0
@@ -459,52 +529,70 @@ def lambda_loss(
             for g in range(first, last):
                 if g + 1 < last:
                     value = add_pairs_within(
-                        kind,
-                        variant,
-                        mu,
-                        discount,
-                        doubles,
-                        gains,
-                        items,
-                        groups,
-                        g,
-                        first,
-                        last,
-                        start,
-                        m,
-                        counted,
-                        above,
-                        half,
-                        inner_row,
-                        means,
-                        sums,
-                        value,
+                        kind=kind,
+                        variant=variant,
+                        mu=mu,
+                        discount=discount,
+                        doubles=doubles,
+                        gains=gains,
+                        items=items,
+                        groups=groups,
+                        g=g,
+                        first=first,
+                        last=last,
+                        start=start,
+                        m=m,
+                        counted=counted,
+                        above=above,
+                        half=half,
+                        inner_row=inner_row,
+                        means=means,
+                        sums=sums,
+                        value=value,
                     )
                 value = add_pairs_below(
-                    kind,
-                    variant,
-                    mu,
-                    scores,
-                    doubles,
-                    gains,
-                    items,
-                    blocks,
-                    groups,
-                    block_groups,
-                    b,
-                    g,
-                    count,
-                    reach,
-                    counted,
-                    above,
-                    half,
-                    passing,
-                    leaving,
-                    entering,
-                    rows,
-                    sums,
-                    value,
+                    kind=kind,
+                    variant=variant,
+                    mu=mu,
+                    scores=scores,
+                    doubles=doubles,
+                    gains=gains,
+                    items=items,
+                    blocks=blocks,
+                    groups=groups,
+                    block_groups=block_groups,
+                    b=b,
+                    g=g,
+                    count=count,
+                    reach=reach,
+                    counted=counted,
+                    above=above,
+                    half=half,
+                    passing=passing,
+                    leaving=leaving,
+                    entering=entering,
+                    rows=rows,
+                    sums=sums,
+                    value=value,
                 )
-            above = state_below(kind, above, gains, items, groups, first, last, -1)
+            above = state_below(
+                kind=kind,
+                state=above,
+                gains=gains,
+                items=items,
+                groups=groups,
+                first=first,
+                last=last,
+                without=-1,
+            )
         values[q] = scale[q] * value
-        write_query(items, groups, block_groups[count], half, scale[q], sums, grad, curvature)
+        write_query(
+            items=items,
+            groups=groups,
+            count=block_groups[count],
+            half=half,
+            scale=scale[q],
+            sums=sums,
+            grad=grad,
+            curvature=curvature,
+        )

@@ -15,6 +15,7 @@ from firstpage.core.kernels.compiler.decorators import kernel, subroutine
 from firstpage.core.types import Array, Floats, Ints
 
 LOWEST = -np.inf
+MAX_EXP_RANGE = 600.0  # of scores whose exponentials can be added
 
 
 @subroutine
@@ -48,6 +49,47 @@ def level_sums(
         logs[level - first] = top + np.log(total)
 
 
+@subroutine
+def direct_plackett_luce(
+    order: Array,
+    weight: Floats,
+    lo: int,
+    first: int,
+    last: int,
+    end: Ints,
+    placed: Floats,
+    mass: Floats,
+    top: float,
+    z: Floats,
+    ratios: Floats,
+    grad: Floats,
+) -> float:
+    """Write the gradient and return the value of a query whose exponentials can be added.
+
+    `z` has its scores in true order, of which `top` is the greatest.
+    """
+    value, total = 0.0, 0.0
+    for level in range(last - 1, first - 1, -1):
+        for i in range(lo + (end[level - 1] if level > first else 0), lo + end[level]):
+            if weight[i] > 0.0:
+                value -= placed[level] * weight[i] * (z[i] - top)
+                z[i] = weight[i] * np.exp(z[i] - top)
+                total += z[i]
+            else:
+                z[i] = 0.0
+        ratios[level - first] = 0.0
+        if mass[level] > 0.0:
+            value += mass[level] * np.log(total)
+            ratios[level - first] = mass[level] / total
+    ratio, start = 0.0, 0
+    for level in range(first, last):
+        ratio += ratios[level - first]
+        for i in range(lo + start, lo + end[level]):
+            grad[lo + order[i]] = z[i] * ratio - placed[level] * weight[i]
+        start = end[level]
+    return value
+
+
 @kernel
 def plackett_luce(
     scores: Floats,
@@ -72,9 +114,40 @@ def plackett_luce(
     """
     base = offsets[0]
     for q in range(offsets.size - 1):
-        lo = offsets[q] - base
+        lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
-        level_sums(scores, order, weight, lo, first, last, end, z, logs)
+        top, low = LOWEST, -LOWEST
+        for i in range(lo, lo + n):
+            z[i] = scores[lo + order[i]]
+            if weight[i] > 0.0:
+                top, low = max(top, z[i]), min(low, z[i])
+        if top - low < MAX_EXP_RANGE:
+            values[q] = direct_plackett_luce(
+                order=order,
+                weight=weight,
+                lo=lo,
+                first=first,
+                last=last,
+                end=end,
+                placed=placed,
+                mass=mass,
+                top=top,
+                z=z,
+                ratios=logs,
+                grad=grad,
+            )
+            continue
+        level_sums(
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            z=z,
+            logs=logs,
+        )
         value, top, total = 0.0, LOWEST, 0.0
         start = 0
         for level in range(first, last):
@@ -116,7 +189,17 @@ def plackett_luce_curvature(
     for q in range(offsets.size - 1):
         lo = offsets[q] - base
         first, last = firsts[q], firsts[q + 1]
-        level_sums(scores, order, weight, lo, first, last, end, z, logs)
+        level_sums(
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            z=z,
+            logs=logs,
+        )
         top, sum_inverse, sum_square = (
             LOWEST,
             0.0,
@@ -141,6 +224,26 @@ def plackett_luce_curvature(
                     second = max(p * sum_inverse - p * p * sum_square, 0.0)
                 out[lo + order[lo + i]] = second
             start = end[level]
+
+
+@kernel
+def softmax(psi: Floats, weight: Floats, offsets: Ints, out: Floats) -> None:
+    """Write weight * exp(psi) divided by its sum over the query; 0 where no weight is positive."""
+    for q in range(offsets.size - 1):
+        lo, hi = offsets[q], offsets[q + 1]
+        top, total = LOWEST, 0.0
+        for i in range(lo, hi):
+            if weight[i] > 0.0:
+                top = max(top, psi[i])
+        of_zero = np.exp(-top)  # most numbers are 0
+        for i in range(lo, hi):
+            out[i] = 0.0
+            if weight[i] > 0.0:
+                out[i] = weight[i] * (of_zero if psi[i] == 0.0 else np.exp(psi[i] - top))
+                total += out[i]
+        if total > 0.0:
+            for i in range(lo, hi):
+                out[i] /= total
 
 
 @kernel

@@ -143,23 +143,34 @@ def pairwise_exponential(
             minimum, maximum = min(minimum, s), max(maximum, s)
         if maximum - minimum < MAX_EXP_RANGE:
             values[q] = exponential_direct(
-                order,
-                weight,
-                lo,
-                first,
-                last,
-                end,
-                upper,
-                lower,
-                z,
-                logs,
-                grad,
-                hessian,
-                0.5 * (minimum + maximum),
+                order=order,
+                weight=weight,
+                lo=lo,
+                first=first,
+                last=last,
+                end=end,
+                upper=upper,
+                lower=lower,
+                z=z,
+                sum_below=logs,
+                grad=grad,
+                hessian=hessian,
+                center=0.5 * (minimum + maximum),
             )
         else:
             values[q] = exponential_in_logs(
-                order, weight, lo, first, last, end, upper, lower, z, logs, grad, hessian
+                order=order,
+                weight=weight,
+                lo=lo,
+                first=first,
+                last=last,
+                end=end,
+                upper=upper,
+                lower=lower,
+                z=z,
+                log_below=logs,
+                grad=grad,
+                hessian=hessian,
             )
 
 
@@ -273,7 +284,17 @@ def pairwise_logistic(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         score_range = gather_scores(
-            scores, order, weight, lo, first, last, end, lower, z, lower_weight, grad_sorted
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            lower=lower,
+            z=z,
+            lower_weight=lower_weight,
+            grad_sorted=grad_sorted,
         )
         in_range = unit_weights == 1 and score_range < MAX_PRODUCT_RANGE
         if in_range and last - first > 1:
@@ -287,11 +308,23 @@ def pairwise_logistic(
                 if pair_weight > 0.0:
                     if in_range:
                         value += logistic_row_products(
-                            z, exp_z, grad_sorted, u, end[level], n, pair_weight
+                            z=z,
+                            exp_z=exp_z,
+                            grad_sorted=grad_sorted,
+                            u=u,
+                            start=end[level],
+                            n=n,
+                            pair_weight=pair_weight,
                         )
                     else:
                         value += logistic_row(
-                            z, lower_weight, grad_sorted, u, end[level], n, pair_weight
+                            z=z,
+                            lower_weight=lower_weight,
+                            grad_sorted=grad_sorted,
+                            u=u,
+                            start=end[level],
+                            n=n,
+                            pair_weight=pair_weight,
                         )
             start = end[level]
         values[q] = value
@@ -320,7 +353,17 @@ def pairwise_logistic_curvature(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         gather_scores(
-            scores, order, weight, lo, first, last, end, lower, z, lower_weight, hessian_sorted
+            scores=scores,
+            order=order,
+            weight=weight,
+            lo=lo,
+            first=first,
+            last=last,
+            end=end,
+            lower=lower,
+            z=z,
+            lower_weight=lower_weight,
+            grad_sorted=hessian_sorted,
         )
         start = 0
         for level in range(first, last - 1):

@@ -320,7 +320,16 @@ def expected_measure(
         if gain_range[q] == 0.0:
             continue
         depth = min(n, importance.size)
-        mean_gain = rank_centers(gains, lo, n, depth, kind, discount, table, center)
+        mean_gain = rank_centers(
+            gains=gains,
+            lo=lo,
+            n=n,
+            depth=depth,
+            kind=kind,
+            discount=discount,
+            table=table,
+            center=center,
+        )
         constant = 0.0
         for x in range(depth):
             constant += center[x]
@@ -328,43 +337,57 @@ def expected_measure(
         key = mix(call + np.uint64(first_query + q))
         for _ in range(samples):
             key = mix(key + STEP)
-            draw_ranking(scores, lo, n, depth, key, arrival, items)
-            remaining_sums(scores, gains, lo, n, depth, items, table, ranked, direct, logs, means)
+            draw_ranking(
+                scores=scores, lo=lo, n=n, depth=depth, key=key, arrival=arrival, items=items
+            )
+            remaining_sums(
+                scores=scores,
+                gains=gains,
+                lo=lo,
+                n=n,
+                depth=depth,
+                items=items,
+                table=table,
+                ranked=ranked,
+                totals=direct,
+                logs=logs,
+                means=means,
+            )
             total = rewards_to_go(
-                gains,
-                lo,
-                depth,
-                kind,
-                discount,
-                table,
-                items,
-                mean_gain,
-                center,
-                means,
-                weights,
-                togo,
-                total,
+                gains=gains,
+                lo=lo,
+                depth=depth,
+                kind=kind,
+                discount=discount,
+                table=table,
+                items=items,
+                mean_gain=mean_gain,
+                center=center,
+                means=means,
+                weights=weights,
+                togo=togo,
+                total=total,
             )
             add_ranking_gradient(
-                scores,
-                gains,
-                lo,
-                n,
-                depth,
-                kind,
-                table,
-                importance,
-                items,
-                ranked,
-                mean_gain,
-                center,
-                logs,
-                means,
-                weights,
-                togo,
-                direct,
-                grad,
-                curvature,
+                scores=scores,
+                gains=gains,
+                lo=lo,
+                n=n,
+                depth=depth,
+                kind=kind,
+                table=table,
+                importance=importance,
+                items=items,
+                ranked=ranked,
+                mean_gain=mean_gain,
+                center=center,
+                logs=logs,
+                means=means,
+                weights=weights,
+                togo=togo,
+                direct=direct,
+                grad=grad,
+                curvature=curvature,
             )
         values[q] = best[q] - scale[q] * (total / samples + constant)
         for i in range(lo, lo + n):

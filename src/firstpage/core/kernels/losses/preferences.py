@@ -124,7 +124,15 @@ def update_normal_equations(
         state[i] = side
         w = weight[i]
         if (side == 0) != (old_side == 0):
-            add_square(left, right, i, levels, kind[i], w if side != 0 else -w, square)
+            add_square(
+                left=left,
+                right=right,
+                i=i,
+                levels=levels,
+                kind=kind[i],
+                weight=w if side != 0 else -w,
+                square=square,
+            )
         step = w * (side - old_side)
         for k in range(left.shape[1]):
             rhs[kind[i], k * levels + left[i, k]] += step

@@ -80,7 +80,16 @@ def ranking_at(lam: float, query: Query, workspace: Workspace) -> int:
     key, bits, items, words, word_workspace, sort_workspace, result = workspace
     for i in range(n):
         key[i] = z[i] - lam * b[i]
-    sort_down(key, bits, 0, n, items, words, word_workspace, sort_workspace)
+    sort_down(
+        scores=key,
+        bits=bits,
+        lo=0,
+        hi=n,
+        items=items,
+        words=words,
+        word_workspace=word_workspace,
+        workspace=sort_workspace,
+    )
     delta = delta_of(query, items)
     if delta <= ROUNDING_EPS:
         p, r = cheapest_swap(key, b, a, items, n, depth)
@@ -193,7 +202,14 @@ def close_gap(
         if best[2] > best[0] * (1.0 + tol):
             if (
                 branch_and_bound(
-                    tol, true_score, query, workspace, best, best_ranking, tree_values, tree
+                    tol=tol,
+                    true_score=true_score,
+                    query=query,
+                    workspace=workspace,
+                    best=best,
+                    best_ranking=best_ranking,
+                    tree_values=tree_values,
+                    tree=tree,
                 )
                 == 0
             ):
@@ -243,7 +259,16 @@ def branch_and_bound(
             levels += 1
         level[i] = levels - 1
         remaining[levels - 1] += 1
-    sort_down(key, bits, 0, n, items, words, word_workspace, sort_workspace)
+    sort_down(
+        scores=key,
+        bits=bits,
+        lo=0,
+        hi=n,
+        items=items,
+        words=words,
+        word_workspace=word_workspace,
+        workspace=sort_workspace,
+    )
     delta[0], margin[0], fixed[0] = 1.0, 1.0 - true_score, 1.0
     for p in range(end):
         delta[0] -= a[p] * b[items[p]]
@@ -278,7 +303,14 @@ def branch_and_bound(
                     remaining[doc_level] -= 1
                     fixed[p + 1] = fixed[p] - a[p] * b[doc]
                     bound = greatest_product(
-                        limit, lam, fixed[p + 1], p + 1, levels, gain, remaining, sums
+                        limit=limit,
+                        lam=lam,
+                        fixed=fixed[p + 1],
+                        first=p + 1,
+                        levels=levels,
+                        gain=gain,
+                        remaining=remaining,
+                        sums=sums,
                     )
                     accepted = bound > threshold
                     remaining[doc_level] += 0 if accepted else 1

@@ -53,7 +53,9 @@ def best_positions(
         j = (low + high) // 2
         best, best_i = -1.0, last
         for i in range(last, first - 1, -1):
-            gain = step_gain(j, i, R, N, harmonic, tail, nonrelevant[j - 1])
+            gain = step_gain(
+                j=j, i=i, R=R, N=N, harmonic=harmonic, tail=tail, score=nonrelevant[j - 1]
+            )
             if i == last or gain > best:
                 best, best_i = gain, i
         position[j - 1] = best_i
@@ -99,7 +101,15 @@ def average_precision_cut(
     tail[R + 1] = 0.0
     for i in range(R, 0, -1):
         tail[i] = tail[i + 1] + z[docs[i - 1]]
-    best_positions(R, N, harmonic, tail, nonrelevant, stack, position)
+    best_positions(
+        R=R,
+        N=N,
+        harmonic=harmonic,
+        tail=tail,
+        nonrelevant=nonrelevant,
+        stack=stack,
+        position=position,
+    )
     value = 1.0
     above = 0  # non-relevant documents above the i-th relevant one
     for i in range(1, R + 1):
@@ -158,22 +168,31 @@ def average_precision_hinge(
         for i in range(size):
             z[i] = scores[lo + order[lo + i]] - shift
             grad_sorted[i] = 0.0
-        sort_down(z, bits, 0, size, items, words, word_workspace, workspace)
+        sort_down(
+            scores=z,
+            bits=bits,
+            lo=0,
+            hi=size,
+            items=items,
+            words=words,
+            word_workspace=word_workspace,
+            workspace=workspace,
+        )
         weight = 1.0 / (count - 1)
         for cut in range(count - 1):
             values[q] += average_precision_cut(
-                z,
-                items,
-                size,
-                end[firsts[q] + cut],
-                harmonic,
-                tail,
-                nonrelevant,
-                docs,
-                stack,
-                position,
-                weight,
-                grad_sorted,
+                z=z,
+                items=items,
+                size=size,
+                relevant=end[firsts[q] + cut],
+                harmonic=harmonic,
+                tail=tail,
+                nonrelevant=nonrelevant,
+                docs=docs,
+                stack=stack,
+                position=position,
+                weight=weight,
+                grad_sorted=grad_sorted,
             )
         for i in range(size):
             grad[lo + order[lo + i]] = grad_sorted[i]
@@ -273,7 +292,15 @@ def structural_hinge(
         values[q], bounds[q] = 0.0, 0.0
         start, n = starts[q] - starts[0], starts[q + 1] - starts[q]
         rows, query_discounts = docs[start : start + n], true_discounts[start : start + n]
-        true_score = read_query(scores, lo, rows, gains[start : start + n], query_discounts, z, b)
+        true_score = read_query(
+            scores=scores,
+            lo=lo,
+            rows=rows,
+            gains=gains[start : start + n],
+            true_discounts=query_discounts,
+            z=z,
+            b=b,
+        )
         if np.isnan(true_score):
             continue  # no document is relevant: all rankings are equal
         query = (z, b, a, n, a.size)
@@ -285,12 +312,28 @@ def structural_hinge(
                 for i in range(n):
                     best_ranking[i] = items[i]
         elif chord_search(true_score, query, workspace, best, best_ranking) == 1:
-            close_gap(true_score, query, workspace, best, best_ranking, tree_values, tree)
+            close_gap(
+                true_score=true_score,
+                query=query,
+                workspace=workspace,
+                best=best,
+                best_ranking=best_ranking,
+                tree_values=tree_values,
+                tree=tree,
+            )
             bounds[q] = best[2]
         values[q] = max(best[0], 0.0)
         bounds[q] = max(bounds[q], values[q])
         if best[0] > 0.0:
-            write_gradient(best[1], a, rows, query_discounts, best_ranking, lo, grad)
+            write_gradient(
+                scale=best[1],
+                a=a,
+                rows=rows,
+                true_discounts=query_discounts,
+                ranking=best_ranking,
+                lo=lo,
+                grad=grad,
+            )
 
 
 @kernel
@@ -324,7 +367,16 @@ def best_reference(
         for level in range(firsts[q], firsts[q + 1]):
             last = min(end[level], n)
             if last > first:
-                sort_down(z, bits, first, last, items, words, word_workspace, workspace)
+                sort_down(
+                    scores=z,
+                    bits=bits,
+                    lo=first,
+                    hi=last,
+                    items=items,
+                    words=words,
+                    word_workspace=word_workspace,
+                    workspace=workspace,
+                )
                 for i in range(last - first):
                     position = first + i
                     true_discounts[start + items[i]] = a[position] if position < a.size else 0.0

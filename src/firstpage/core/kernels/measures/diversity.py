@@ -99,7 +99,13 @@ def novelty_gain(
                 for s in range(counts.size):
                     if counts[s] > 0:
                         total += weights[s] * tie_gain(
-                            counts[s], size, depth, alpha, discount, i - lo, pass_means
+                            relevant=counts[s],
+                            size=size,
+                            depth=depth,
+                            alpha=alpha,
+                            discount=discount,
+                            first=i - lo,
+                            pass_means=pass_means,
                         )
                         weights[s] *= (1.0 - alpha) ** counts[s]
             i += size

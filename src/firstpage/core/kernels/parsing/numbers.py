@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import TypedDict
 
 import numpy as np
 
@@ -27,8 +28,24 @@ BIT52, BIT53 = np.uint64(1 << 52), np.uint64(1 << 53)
 MASK9 = np.uint64(0x1FF)
 
 
+class NumberTables(TypedDict):
+    """What `parse_number` needs: powers of 10 and of 5, and one cell as a word and as a float."""
+
+    tens: Floats
+    fives: Words
+    bits: Words
+    real: Floats
+
+
+def number_tables() -> NumberTables:
+    """Return the tables of powers, which all share, with a cell of their own."""
+    tens, fives = _powers()
+    cell = np.zeros(1, np.uint64)
+    return {"tens": tens, "fives": fives, "bits": cell, "real": cell.view(np.float64)}
+
+
 @cache
-def powers() -> tuple[Floats, Words]:
+def _powers() -> tuple[Floats, Words]:
     """Return 10^0..10^22 as floats, and 5^MIN_EXPONENT..5^MAX_EXPONENT as pairs of 64-bit words."""
     tens = np.array([10.0**e for e in range(23)])
     words = []

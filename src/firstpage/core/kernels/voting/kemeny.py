@@ -121,9 +121,36 @@ def pack_cycles(extra: Floats, n: int, words: int, beats: Words, beaten: Words) 
                         z += 1
                     amount = -max(extra[x * n + y], extra[y * n + z], extra[z * n + x])
                     total += amount
-                    reduce_lead(extra, n, words, beats, beaten, x, y, amount)
-                    reduce_lead(extra, n, words, beats, beaten, y, z, amount)
-                    reduce_lead(extra, n, words, beats, beaten, z, x, amount)
+                    reduce_lead(
+                        extra=extra,
+                        n=n,
+                        words=words,
+                        beats=beats,
+                        beaten=beaten,
+                        x=x,
+                        y=y,
+                        amount=amount,
+                    )
+                    reduce_lead(
+                        extra=extra,
+                        n=n,
+                        words=words,
+                        beats=beats,
+                        beaten=beaten,
+                        x=y,
+                        y=z,
+                        amount=amount,
+                    )
+                    reduce_lead(
+                        extra=extra,
+                        n=n,
+                        words=words,
+                        beats=beats,
+                        beaten=beaten,
+                        x=z,
+                        y=x,
+                        amount=amount,
+                    )
     return total
 
 
@@ -276,7 +303,15 @@ def random_sort(
                 workspace[n_after] = x
                 n_after += 1
         n_open = partition_list(
-            order, np.int64(0), start, end, n_before, pivot, workspace, stack, n_open
+            order=order,
+            lo=np.int64(0),
+            start=start,
+            end=end,
+            n_before=n_before,
+            pivot=pivot,
+            after=workspace,
+            stack=stack,
+            n_open=n_open,
         )
     return state
 

@@ -87,14 +87,33 @@ def majority_quick_sort(
             n_before, n_after = 0, 0
             for i in range(start + 1, end):
                 x = order[lo + i]
-                if lead(ranks, weights, lo, x, pivot, top[q], reach[q]) > VOTE_TOLERANCE:
+                if (
+                    lead(
+                        ranks=ranks,
+                        weights=weights,
+                        lo=lo,
+                        x=x,
+                        y=pivot,
+                        top=top[q],
+                        reach=reach[q],
+                    )
+                    > VOTE_TOLERANCE
+                ):
                     order[lo + start + n_before] = x
                     n_before += 1
                 else:
                     workspace[n_after] = x
                     n_after += 1
             n_open = partition_list(
-                order, lo, start, end, n_before, pivot, workspace, stack, n_open
+                order=order,
+                lo=lo,
+                start=start,
+                end=end,
+                n_before=n_before,
+                pivot=pivot,
+                after=workspace,
+                stack=stack,
+                n_open=n_open,
             )
 
 
@@ -172,7 +191,17 @@ def partial_quick_sort(
             for i in range(start + 1, end):
                 x = order[lo + i]
                 margin = partial_lead(
-                    ranks, weights, complete, discounts, least, lo, q, x, pivot, top[q], depth[q]
+                    ranks=ranks,
+                    weights=weights,
+                    complete=complete,
+                    discounts=discounts,
+                    least=least,
+                    lo=lo,
+                    q=q,
+                    x=x,
+                    y=pivot,
+                    top=top[q],
+                    depth=depth[q],
                 )
                 if margin > VOTE_TOLERANCE:
                     order[lo + start + n_before] = x
@@ -181,7 +210,15 @@ def partial_quick_sort(
                     workspace[n_after] = x
                     n_after += 1
             n_open = partition_list(
-                order, lo, start, end, n_before, pivot, workspace, stack, n_open
+                order=order,
+                lo=lo,
+                start=start,
+                end=end,
+                n_before=n_before,
+                pivot=pivot,
+                after=workspace,
+                stack=stack,
+                n_open=n_open,
             )
 
 
@@ -197,7 +234,16 @@ def local_kemenization(
             j = i
             while (
                 j > lo
-                and lead(ranks, weights, lo, x, order[j - 1], top[q], reach[q]) > VOTE_TOLERANCE
+                and lead(
+                    ranks=ranks,
+                    weights=weights,
+                    lo=lo,
+                    x=x,
+                    y=order[j - 1],
+                    top=top[q],
+                    reach=reach[q],
+                )
+                > VOTE_TOLERANCE
             ):
                 order[j] = order[j - 1]
                 j -= 1
@@ -215,7 +261,9 @@ def copeland_scores(
             scores[lo + x] = 0.0
         for x in range(n):
             for y in range(x):
-                margin = lead(ranks, weights, lo, x, y, top[q], reach[q])
+                margin = lead(
+                    ranks=ranks, weights=weights, lo=lo, x=x, y=y, top=top[q], reach=reach[q]
+                )
                 result = np.float64(margin > VOTE_TOLERANCE) - np.float64(margin < -VOTE_TOLERANCE)
                 scores[lo + x] += result
                 scores[lo + y] -= result

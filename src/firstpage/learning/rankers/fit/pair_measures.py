@@ -65,15 +65,15 @@ class PairMeasure:
             return VotedLogistic().value_grad(scores, truth)[0], self.counts(pairs)
         agreed, total = np.empty(len(truth)), np.empty(len(truth))
         voted_agreement(
-            scores,
-            truth.offsets,
-            pairs.offsets,
-            pairs.left,
-            pairs.right,
-            pairs.left_weight,
-            pairs.right_weight,
-            agreed,
-            total,
+            scores=scores,
+            offsets=truth.offsets,
+            pair_offsets=pairs.offsets,
+            left=pairs.left,
+            right=pairs.right,
+            left_weight=pairs.left_weight,
+            right_weight=pairs.right_weight,
+            agreed=agreed,
+            total=total,
         )
         return agreed, total
 

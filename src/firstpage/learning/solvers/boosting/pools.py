@@ -13,7 +13,7 @@ from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import scoring as kernel
 from firstpage.core.kernels.measures import top_dcg
 from firstpage.data import MAX_PARTIAL_SORT, Truth
-from firstpage.evaluation.measures import Convention, Measure, rank_lists
+from firstpage.evaluation.measures import AdditiveForm, Convention, Measure, rank_lists
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.scorer import Scoring
 from firstpage.learning.scorers.stumps import StumpsScoring
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 
 MEASURE_EPS = 1e-12  # smaller differences of a measure are rounding
+
+
+class _Sums:
+    """A measure as the sum over ranks of the document's gain times the discount of its rank."""
+
+    def __init__(self, form: AdditiveForm, lengths: Ints) -> None:
+        self.gains, self.discount = form.gains, form.discounts[: form.depth]
+        if form.scale is not None:
+            self.gains = form.gains * np.repeat(form.scale, lengths)
 
 
 class QueryMeasure:
@@ -44,7 +53,8 @@ class QueryMeasure:
         self.truth = truth
         self._convention = Convention()
         ideal = rank_lists(truth.labels, truth, self._convention)
-        self.additive_form = measure.additive_form(ideal, self._convention)
+        form = measure.rank_form(ideal)
+        self.sums = _Sums(form, truth.lengths) if isinstance(form, AdditiveForm) else None
         best, worst = self.of_rows(truth.labels), self.of_rows(-truth.labels)
         # In absolute value, since the discounts of a measure file may increase.
         self.informative: Bools = np.abs(best - worst) > MEASURE_EPS
@@ -63,20 +73,20 @@ class QueryMeasure:
 
     def of_rows(self, scores: Floats) -> Floats:
         """Return one value per query, from the scores of the documents of the lists."""
-        sums = self.additive_form
+        sums = self.sums
         if sums is None or len(sums.discount) > MAX_PARTIAL_SORT:
             needs = self.measure.needs(self._convention)
             lists = rank_lists(scores, self.truth, self._convention, needs=needs)
             return self.measure.values(lists, self._convention)
         out, depth = np.empty(len(self)), len(sums.discount)
         top_dcg(
-            scores,
-            sums.gains,
-            self.truth.offsets,
-            sums.discount,
-            np.empty(depth),
-            np.empty(depth),
-            out,
+            scores=scores,
+            gains=sums.gains,
+            offsets=self.truth.offsets,
+            discount=sums.discount,
+            best=np.empty(depth),
+            best_gains=np.empty(depth),
+            out=out,
         )
         return out
 
@@ -192,7 +202,7 @@ class StumpPool:
         for c in range(len(self.columns)):
             first, last = int(self.firsts[c]), int(self.firsts[c + 1])
             bins = self.bins[c] if measure.rows is None else self.bins[c][measure.rows]
-            if measure.additive_form is None:
+            if measure.sums is None:
                 for t in range(last - first):
                     above = (bins > t).astype(np.float64)
                     out[0, first + t], out[1, first + t] = (
@@ -206,22 +216,22 @@ class StumpPool:
     def _measure_stumps(self, measure: QueryMeasure, bins: Bytes, out: Array) -> None:
         """Write the measures of all stumps of a feature, in closed form: a stump has two blocks of
         equal scores, and the measure is a sum of discounted gains."""
-        assert measure.additive_form is not None
+        assert measure.sums is not None
         longest = int(measure.truth.lengths.max(initial=0))
         reach = np.zeros(longest + 1)
-        discount = measure.additive_form.discount[:longest]
+        discount = measure.sums.discount[:longest]
         reach[1 : len(discount) + 1] = np.cumsum(discount)
         reach[len(discount) + 1 :] = reach[len(discount)]
         size = out.shape[1] + 1
         kernel.stump_dcg(
-            bins,
-            measure.additive_form.gains,
-            measure.truth.offsets,
-            reach,
-            np.empty(size, np.int64),
-            np.empty(size),
-            out[0],
-            out[1],
+            bins=bins,
+            gains=measure.sums.gains,
+            offsets=measure.truth.offsets,
+            cumulative_discount=reach,
+            counts=np.empty(size, np.int64),
+            sums=np.empty(size),
+            positive=out[0],
+            negative=out[1],
         )
 
     def _stump(self, number: int) -> tuple[int, int]:
