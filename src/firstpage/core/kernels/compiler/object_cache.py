@@ -34,7 +34,7 @@ FORMAT = 4  # of the cached files; increment it when their meaning changes
 
 VARIABLE = "FIRSTPAGE_KERNELS"
 LINKED, NUMBA = "linked", "numba"  # values of the variable
-TESTED_VERSIONS = {"numba": ((0, 60), (0, 69)), "llvmlite": ((0, 43), (0, 51))}
+TESTED_VERSIONS = {"numba": ((0, 61), (0, 69)), "llvmlite": ((0, 44), (0, 51))}
 """First tested version and first untested one, per package; as in pyproject.toml."""
 
 T = TypeVar("T")
