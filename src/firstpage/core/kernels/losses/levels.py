@@ -32,7 +32,7 @@ def split_levels(
     """Write the attributes of `LabelLevels`, and return the number of levels.
 
     `rows` are the documents in the order of `keys`; `k` is 0 where all ranks count.  Arrays with a
-    number per level have room for one level per document.
+    number per level are as long as there are documents: each can be a level of its own.
     """
     level = -1
     for q in range(offsets.size - 1):
