@@ -52,6 +52,39 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# --- an index that follows a folder
+
+
+def test_sync_follows_a_folder(run: Any, tmp_path: Path) -> None:
+    folder, index = tmp_path / "notes", tmp_path / "notes.index"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.txt").write_text(f"A note about {name} and cafés.")
+    run("index", folder, "-o", index)
+    (folder / "a.txt").write_text("Changed.")
+    (folder / "b.txt").unlink()
+    (folder / "d.txt").write_text("A new café.")
+    result = run("index", folder, "-o", index, "--sync")
+    assert "1 added, 1 replaced, 1 deleted, 1 unchanged" in result.stderr
+    found = json.loads(run("search", index, "cafe", "--json").stdout)
+    assert sorted(row["id"] for row in found["results"]) == ["c.txt", "d.txt"]
+    assert "3 unchanged" in run("index", folder, "-o", index, "--sync").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--sync", "--add"], "exclude each other"),
+        (["--sync", "--delete", "a.txt"], "leave out --delete"),
+        (["--sync", "--accents"], "--accents requires a new index"),
+    ],
+)
+def test_sync_excludes(run: Any, shop: Path, options: list[str], message: str) -> None:
+    result = run("index", shop / "queries.jsonl", "-o", shop / "shop.index", *options)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
 # --- functions that a model file names
 
 

@@ -616,3 +616,66 @@ def test_a_folder_of_somebody_else_can_be_searched(index: Index) -> None:
     assert [line.endswith("cannot write there (Permission denied).") for line in errors] == [
         True
     ] * 2
+
+
+# --- following the documents of today
+
+
+def test_sync_equals_a_new_index(index: Index, tmp_path: Path) -> None:
+    today = [
+        DOCUMENTS[0],
+        {**DOCUMENTS[1], "price": 99},
+        {"id": "s5", "title": "Green hat", "price": 20},
+    ]
+    before = index.generation
+    changes = index.sync(today)
+    assert (changes.added, changes.replaced, changes.deleted, changes.unchanged) == (1, 1, 2, 1)
+    assert str(changes) == "1 added, 1 replaced, 2 deleted, 1 unchanged"
+    assert index.generation == before + 1
+    fresh = Index.from_documents(today, tmp_path / "fresh.index", latent=0)
+    assert state(index) == state(fresh)
+    again = index.sync(today)
+    assert str(again) == "3 unchanged"
+    assert index.generation == before + 1  # nothing was written
+
+
+def test_sync_refuses_what_it_cannot_follow(index: Index) -> None:
+    before = state(index)
+    with pytest.raises(DataError, match="no documents to follow, so none is deleted"):
+        index.sync([])
+    with pytest.raises(DataError, match="'s1' is also at"):
+        index.sync([DOCUMENTS[0], DOCUMENTS[0]])
+    assert state(Index(index.path)) == before
+
+
+def test_accents_are_folded_unless_kept(tmp_path: Path) -> None:
+    rows = [{"id": "d1", "text": "un café noir"}, {"id": "d2", "text": "a cafe"}]
+    folded = Index.from_documents(rows, tmp_path / "folded", language="none", latent=0)
+    assert ids(folded, "cafe") == ids(folded, "CAFÉ") == ["d2", "d1"]
+    kept = Index.from_documents(
+        rows, tmp_path / "kept", language="none", latent=0, fold_accents=False
+    )
+    assert ids(kept, "café") == ["d1"]
+    assert ids(Index(kept.path), "cafe") == ["d2"]
+
+
+# --- misspelled words
+
+
+TYPOS = [("shose", "shoe"), ("wimter", "winter"), ("runnning", "run"), ("womn", "women")]
+
+
+@pytest.mark.parametrize(("typed", "term"), TYPOS)
+def test_a_misspelled_word_is_corrected_on_request(index: Index, typed: str, term: str) -> None:
+    query = index.forward.query(typed, typos=True)
+    assert [index.forward.terms.terms[number] for number in query.terms] == [term]
+    assert query.corrected == ((typed, term),)
+    assert query.n_unknown == 0
+    assert index.forward.query(typed).corrected == ()
+    assert index.forward.query(typed).n_unknown == 1
+
+
+@pytest.mark.parametrize("typed", ["redd", "s4", "coot1", "xyzzy", "blu", "the"])
+def test_what_is_not_corrected(index: Index, typed: str) -> None:
+    allowed = {"redd": (("redd", "red"),)}
+    assert index.forward.query(typed, typos=True).corrected == allowed.get(typed, ())

@@ -17,12 +17,19 @@ from firstpage.search import Index, read_documents
     "index",
     "firstpage index products.jsonl -o shop.index",
     "firstpage index new.jsonl -o shop.index --add",
+    "firstpage index products/ -o shop.index --sync",
     "firstpage index -o shop.index --delete sku-17 --delete sku-18",
 )
 @click.argument("documents", nargs=-1, type=options.FILE, metavar="DOCUMENTS")
 @options.output(required=True, help="Folder of the index.")
 @click.option(
     "--add", is_flag=True, help="Add to the index; documents with known ids are replaced."
+)
+@click.option(
+    "--sync",
+    is_flag=True,
+    help="Make the index hold DOCUMENTS as they are now: new ones are added, changed ones "
+    "replaced, others deleted.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the index if it exists.")
 @click.option(
@@ -47,6 +54,11 @@ from firstpage.search import Index, read_documents
     help="Kind of a field: text, a language, number, date or ignore; may be repeated. Otherwise "
     "the first documents decide.",
 )
+@click.option(
+    "--accents",
+    is_flag=True,
+    help="Letters keep their accents; by default cafe finds café.",
+)
 @click.option("--id-field", metavar="NAME", help="Field of the document id, if it is not usual.")
 @click.option(
     "--ignore-field", "ignored", multiple=True, metavar="NAME", help="Do not read a field."
@@ -66,10 +78,12 @@ def command(
     documents: tuple[Path, ...],
     output: Path,
     add: bool,
+    sync: bool,
     overwrite: bool,
     deleted: tuple[str, ...],
     language: str,
     fields: tuple[str, ...],
+    accents: bool,
     id_field: str | None,
     ignored: tuple[str, ...],
     document_format: str | None,
@@ -84,14 +98,17 @@ def command(
     """
     if not documents and not deleted and not refit:
         raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")
-    if add and overwrite:
-        raise click.UsageError("--add and --overwrite exclude each other; give one.")
-    creating = bool(documents) and not add
+    if add + sync + overwrite > 1:
+        raise click.UsageError("--add, --sync and --overwrite exclude each other; give one.")
+    creating = bool(documents) and not add and not sync
     if creating and (deleted or refit):
         raise click.UsageError("--delete and --refit change an index; add DOCUMENTS with --add.")
-    options.only_with("a new index", creating, "overwrite", "language", "fields")
+    if sync and deleted:
+        raise click.UsageError("--sync deletes what is not among DOCUMENTS; leave out --delete.")
+    options.only_with("a new index", creating, "overwrite", "language", "fields", "accents")
     options.only_with("a new index or --refit", creating or refit, "latent")
-    options.only_with("DOCUMENTS", bool(documents), "id_field", "ignored", "document_format", "add")
+    of_documents = "id_field", "ignored", "document_format", "add", "sync"
+    options.only_with("DOCUMENTS", bool(documents), *of_documents)
     kinds = _kinds(fields)
     with shared.counting_progress("documents") as progress:
         if creating:
@@ -102,6 +119,7 @@ def command(
                 language=language,
                 fields=kinds,
                 latent=latent,
+                fold_accents=not accents,
                 overwrite=overwrite,
                 progress=progress,
             )
@@ -112,7 +130,8 @@ def command(
         if deleted:
             print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
         if documents:
-            changes = index.add(
+            change = index.sync if sync else index.add
+            changes = change(
                 read_documents(documents, document_format, id_field, ignored), progress
             )
             print(f"{output}: {changes}", file=sys.stderr)

@@ -3,7 +3,8 @@
 The index, its queries and its features use the same analyzer, so that a term means the same thing
 everywhere.  A text is normalized (Unicode NFKC, lower case) and split into runs of letters, digits
 and the marks that combine with them; ideographs, which are written without blanks, are terms of
-their own, and a possessive 's is dropped.  Stop words are removed; all other tokens are stemmed.
+their own, and a possessive 's is dropped.  Stop words are removed; all other tokens are stemmed,
+and the accents of Latin and Greek letters are removed from the stems.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ LAST_MARK = 0x1FFFF  # no combining character of a script follows
 POSSESSIVE = re.compile(r"(?<=\w)'[sS]\b")
 MAX_TOKEN = 100  # characters; longer tokens are cut, as they are not words
 
+OTHER_LETTERS = str.maketrans({  # which Unicode does not decompose
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i",
+    "ħ": "h", "ŋ": "n", "ŧ": "t", "ё": "е",
+})  # fmt: skip
+
 STOP = ""  # stands for a stop word in a sequence of terms
 
 
@@ -50,6 +56,9 @@ class Analyzer:
         Whether the stop words of the language are removed.
     stemming : bool, default True
         Whether words are reduced to their stems (Snowball).
+    fold_accents : bool, default True
+        Whether letters lose their accents, so that "cafe" finds "café".  Marks of other scripts
+        than Latin and Greek are kept, since words differ by them.
 
     Raises
     ------
@@ -66,6 +75,7 @@ class Analyzer:
     language: str = "english"
     stop_words: bool = True
     stemming: bool = True
+    fold_accents: bool = True
 
     def __post_init__(self) -> None:
         if self.language not in (*LANGUAGES, PLAIN):
@@ -80,12 +90,18 @@ class Analyzer:
             "language": self.language,
             "stop_words": self.stop_words,
             "stemming": self.stemming,
+            "fold_accents": self.fold_accents,
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Analyzer:
         """Return the analyzer of stored parameters."""
-        return cls(stored["language"], stored["stop_words"], stored["stemming"])
+        return cls(
+            stored["language"],
+            stored["stop_words"],
+            stored["stemming"],
+            stored.get("fold_accents", False),  # indexes before accents were folded
+        )
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in their order, without stop words."""
@@ -99,14 +115,41 @@ class Analyzer:
         if not distinct:
             return {}
         joined = " ".join(distinct)
-        if self.language == PLAIN:
-            return {token: token[:MAX_TOKEN] for token in distinct}
-        stems = _filtered(self.language, "stemmer", joined) if self.stemming else distinct
+        stems = distinct
+        if self.stemming and self.language != PLAIN:
+            stems = _filtered(self.language, "stemmer", joined)
+        if self.fold_accents and not joined.isascii():
+            stems = [without_accents(stem) for stem in stems]
         term_of = {t: stem[:MAX_TOKEN] for t, stem in zip(distinct, stems, strict=True)}
-        if self.stop_words and self.language not in WITHOUT_STOP_WORDS:
+        if self.stop_words and self.language != PLAIN and self.language not in WITHOUT_STOP_WORDS:
             for token in term_of.keys() - set(_filtered(self.language, "stopword", joined)):
                 term_of[token] = STOP
         return term_of
+
+
+def without_accents(word: str) -> str:
+    """Return a word in lower case without the accents of its Latin and Greek letters.
+
+    A word of accents alone stays as it is.
+    """
+    if word.isascii():
+        return word
+    word = word.translate(OTHER_LETTERS)
+    letters: list[str] = []
+    base = ""
+    for character in unicodedata.normalize("NFD", word):
+        if not unicodedata.combining(character):
+            base = character
+        elif _loses_accents(base):
+            continue
+        letters.append(character)
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
+@cache
+def _loses_accents(letter: str) -> bool:
+    """Return whether a letter is Latin or Greek."""
+    return bool(letter) and unicodedata.name(letter, "").startswith(("LATIN", "GREEK"))
 
 
 def tokenize(text: str) -> list[str]:

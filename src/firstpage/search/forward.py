@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from firstpage.core import Array, Bools, DataError, Floats, Ints, warn
+from firstpage.core.kernels import spelling as kernel_of_spelling
 from firstpage.core.kernels import text as kernel
 from firstpage.data import Ids
 from firstpage.search.analyzer import STOP, Analyzer, TermNumbers, tokenize
@@ -24,6 +25,8 @@ WHOLE = "document"  # what features call all text fields together
 WINDOW = 8  # positions within which two terms are near
 MAX_WORDS = 20_000  # of a query
 MAX_COUNTS = 1 << 21  # of terms in fields of documents, which are in memory at a time
+MIN_MISSPELLED = 4  # characters of a word that may be misspelled
+LONG_WORD = 5  # characters; words with more of them may differ by two edits
 BLOCK_ROWS = 64  # blocks are multiples of it, so that sums are rounded as in one block
 
 
@@ -120,9 +123,39 @@ class ForwardIndex:
         idf: Floats = np.log1p((self.n_documents - df + 0.5) / (df + 0.5))
         return idf
 
-    def query(self, text: str) -> Query:
-        """Return a typed text as terms of this index, analyzed like each field."""
-        return Query.from_text(text, self)
+    def query(self, text: str, typos: bool = False) -> Query:
+        """Return a typed text as terms of this index, analyzed like each field.
+
+        With `typos`, the nearest term stands for a word that no document contains.
+        """
+        return Query.from_text(text, self, typos)
+
+    @cached_property
+    def _spelling(self) -> tuple[Array, Ints]:
+        """The letters of all terms, and where each term ends."""
+        terms = self.terms.terms
+        letters = np.frombuffer("".join(terms).encode("utf-32-le"), np.uint32)
+        return letters, np.cumsum(np.fromiter(map(len, terms), np.int64, len(terms)))
+
+    def nearest(self, word: str) -> int | None:
+        """Return the term that a word is most likely a misspelling of, or None.
+
+        Words of 4 and 5 characters may differ by one edit (a letter too many, missing, other, or
+        two letters swapped), longer ones by two; the first letter must be the same.
+        """
+        allowed = (len(word) >= MIN_MISSPELLED) + (len(word) > LONG_WORD)
+        if not allowed or any(character.isdigit() for character in word):
+            return None
+        letters, ends = self._spelling
+        number = kernel_of_spelling.nearest_word(
+            np.frombuffer(word.encode("utf-32-le"), np.uint32),
+            letters,
+            ends,
+            self.df[-1],
+            allowed,
+            np.empty((3, len(word) + allowed + 2), np.int64),
+        )
+        return None if number < 0 else number
 
     def tfidf(self, rows: Ints, idf: Floats, dtype: type = np.float64) -> csr_array:
         """Return the TF-IDF vectors of documents, with norm 1, over terms with a positive idf."""
@@ -163,6 +196,8 @@ class Query:
         The number of distinct terms that no document contains.
     length : int
         The number of terms of the query by the first analyzer, repeated and unknown ones included.
+    corrected : tuple of (str, str)
+        Words that no document contains, with the terms that stand for them.
     """
 
     text: str
@@ -171,6 +206,7 @@ class Query:
     sequence: Ints
     n_unknown: int
     length: int = 0
+    corrected: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def sequence_length(self) -> int:
@@ -179,7 +215,7 @@ class Query:
         return int(np.diff(bounds).max()) - 1
 
     @classmethod
-    def from_text(cls, text: str, forward: ForwardIndex) -> Query:
+    def from_text(cls, text: str, forward: ForwardIndex, typos: bool = False) -> Query:
         """Return the terms of a text; fields with other analyzers add their own terms."""
         tokens = tokenize(text)
         if len(tokens) > MAX_WORDS:
@@ -188,6 +224,7 @@ class Query:
         sequences: dict[tuple[int, ...], None] = {}
         length = 0
         unknown: set[str] = set()
+        corrected: dict[str, str] = {}
         numbers: dict[int, int] = {}
         counts: list[int] = []
         for order, analyzer in enumerate(dict.fromkeys(forward.analyzers.values())):
@@ -198,8 +235,11 @@ class Query:
                 term = term_of[token]
                 number = forward.terms.number(term) if term else 0
                 if number is None or (number and not forward.df[-1, number]):
-                    unknown.add(term)
-                    number = 0
+                    number = (forward.nearest(term) if typos else None) or 0
+                    if number:
+                        corrected[token] = forward.terms.terms[number]
+                    else:
+                        unknown.add(term)
                 length += order == 0 and term != STOP
                 if not number:
                     continue
@@ -217,6 +257,7 @@ class Query:
             np.array(joined[:-1], np.int64),
             len(unknown),
             length,
+            tuple(corrected.items()),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,13 @@ from firstpage.search.manifest import (
 from firstpage.search.retrieval import BM25, retrieve
 from firstpage.search.schema import SAMPLE, Schema
 from firstpage.search.tuning import Pools
-from firstpage.search.writer import IndexChanges, IndexWriter, create
+from firstpage.search.writer import (
+    IndexChanges,
+    IndexWriter,
+    StoredDocuments,
+    create,
+    distinct_documents,
+)
 
 LATENT_DIMENSIONS = 128
 MAX_NAMES = 10  # fields that a message lists
@@ -127,6 +133,7 @@ class Index:
         language: str = "english",
         fields: Mapping[str, str] | None = None,
         latent: int = LATENT_DIMENSIONS,
+        fold_accents: bool = True,
         overwrite: bool = False,
         progress: Progress | None = None,
     ) -> Index:
@@ -147,6 +154,8 @@ class Index:
             value in any document.
         latent : int, default 128
             The number of dimensions of the latent semantic space; 0 for none.
+        fold_accents : bool, default True
+            Whether letters lose their accents, so that "cafe" finds "café".
         overwrite : bool, default False
             Whether to replace an index that exists.
         progress : callable, optional
@@ -175,7 +184,7 @@ class Index:
         sample = list(islice(stream, SAMPLE))
         if not sample:
             raise DataError(f"{folder}: there are no documents to index.")
-        schema = Schema.infer(sample, language, fields or {})
+        schema = Schema.infer(sample, language, fields or {}, fold_accents)
         present: dict[str, None] = {}
         create(folder, _observed(chain(sample, stream), present), schema, latent, progress)
         absent = [repr(name) for name in fields or {} if name not in present]
@@ -245,6 +254,60 @@ class Index:
             writer.commit(None)
         self._open()
         return IndexChanges(deleted=len(names))
+
+    def sync(
+        self,
+        documents: Iterable[SourceDocument | Mapping[str, Any]],
+        progress: Progress | None = None,
+    ) -> IndexChanges:
+        """Make the index hold these documents, as they are now; all of it or nothing.
+
+        New documents are added, documents whose values differ are replaced, and documents that are
+        not among these are deleted.  Those that have not changed are only read.
+
+        Parameters
+        ----------
+        documents : iterable of SourceDocument or mapping
+            All documents that the index should hold, such as `read_documents(folder)`.
+        progress : callable, optional
+            Called with the number of documents read so far, and 0 for the unknown total.
+
+        Returns
+        -------
+        IndexChanges
+            How many were added, replaced, deleted and unchanged.
+
+        Raises
+        ------
+        DataError
+            If another process writes to the index, a document is invalid, or there are none.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import firstpage as fp
+        >>> coat, shoes = {"id": "d1", "title": "A coat"}, {"id": "d2", "title": "Red shoes"}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     index = fp.Index.from_documents([coat, shoes], os.path.join(folder, "shop.index"))
+        ...     print(index.sync([coat, {"id": "d3", "title": "Blue shoes"}]))
+        1 added, 1 deleted, 1 unchanged
+        """
+        with self._writer() as writer:
+            stored = StoredDocuments(self.engine, self.forward.row_of)
+            listed = stored.changed(distinct_documents(documents_from_rows(documents)), progress)
+            changes = writer.add(listed, self.forward.row_of, None)
+            if not stored.seen:
+                raise DataError(
+                    f"{self.path}: there are no documents to follow, so none is deleted; is the "
+                    "folder right?"
+                )
+            gone = [name for name in self.forward.row_of if name not in stored.seen]
+            writer.delete(gone, self.forward.rows(gone, str(self.path)))
+            changes = replace(changes, deleted=len(gone), unchanged=stored.n_unchanged)
+            if changes.added or changes.replaced or changes.deleted:
+                writer.commit(None)
+        self._open()
+        return changes
 
     def set_scoring(self, scoring: BM25) -> None:
         """Store the BM25 of the first stage, which later searches and features use.

@@ -66,7 +66,11 @@ class Schema:
 
     @classmethod
     def infer(
-        cls, sample: Iterable[SourceDocument], language: str, declared: Mapping[str, str]
+        cls,
+        sample: Iterable[SourceDocument],
+        language: str,
+        declared: Mapping[str, str],
+        fold_accents: bool = True,
     ) -> Schema:
         """Return the schema of documents: declared kinds, and those that the values suggest.
 
@@ -96,7 +100,9 @@ class Schema:
                     f"a text field cannot be named {name!r}, which names a family of features; "
                     "rename the field."
                 )
-            analyzers[name] = Analyzer(language if kind == "text" else kind)
+            analyzers[name] = Analyzer(
+                language if kind == "text" else kind, fold_accents=fold_accents
+            )
             if name not in declared:
                 _note_exceptions(name, observed[name])
         count = len(analyzers) + len(kinds["number"]) + len(kinds["date"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -47,17 +47,65 @@ MAX_NOTES = 5  # about fields that are not searched
 
 @dataclass(frozen=True)
 class IndexChanges:
-    """How many documents a change of an index added, replaced and deleted."""
+    """How many documents a change of an index added, replaced, deleted, and found unchanged."""
 
     added: int = 0
     replaced: int = 0
     deleted: int = 0
+    unchanged: int = 0
 
     def __str__(self) -> str:
-        counts = {"added": self.added, "replaced": self.replaced, "deleted": self.deleted}
-        return (
-            ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no change"
-        )
+        counts = {name: count for name, count in asdict(self).items() if count}
+        return ", ".join(f"{count} {name}" for name, count in counts.items()) or "no change"
+
+
+class StoredDocuments:
+    """The documents of an index, with which those of today are compared.
+
+    Attributes
+    ----------
+    seen : set of str
+        The ids of the documents that were read.
+    n_unchanged : int
+        How many of them are stored as they are.
+    """
+
+    def __init__(self, engine: SearchEngine, row_of: Mapping[str, int]) -> None:
+        self._engine = engine
+        self._row_of = row_of
+        self.seen: set[str] = set()
+        self.n_unchanged = 0
+
+    def changed(
+        self, documents: Iterable[SourceDocument], progress: Progress | None
+    ) -> Iterator[SourceDocument]:
+        """Yield the documents that are new or differ from what is stored."""
+        stream = iter(documents)
+        while batch := list(islice(stream, BATCH)):
+            self.seen.update(document.id for document in batch)
+            known = [document.id for document in batch if document.id in self._row_of]
+            sources = self._engine.sources([self._row_of[name] for name in known])
+            stored = dict(zip(known, sources, strict=True))
+            for document in batch:
+                if stored.get(document.id) == document.values:
+                    self.n_unchanged += 1
+                else:
+                    yield document
+            if progress is not None:
+                progress(len(self.seen), 0)
+
+
+def distinct_documents(documents: Iterable[SourceDocument]) -> Iterator[SourceDocument]:
+    """Yield documents; raise if an id occurs twice."""
+    seen: dict[str, str] = {}
+    for document in documents:
+        if document.id in seen:
+            raise DataError(
+                f"{document.location}: the document {document.id!r} is also at "
+                f"{seen[document.id]}; ids must be distinct."
+            )
+        seen[document.id] = document.location
+        yield document
 
 
 class IndexWriter:
@@ -127,18 +175,11 @@ class IndexWriter:
         progress: Progress | None,
     ) -> IndexChanges:
         """Append documents; those with the id of a document in `row_of` replace it."""
-        seen: dict[str, str] = {}
         unknown: dict[str, str] = {}
         first, replaced = self._rows, 0
-        stream = iter(documents)
+        stream = distinct_documents(documents)
         while batch := list(islice(stream, BATCH)):
             for document in batch:
-                if document.id in seen:
-                    raise DataError(
-                        f"{document.location}: the document {document.id!r} is also at "
-                        f"{seen[document.id]}; ids must be distinct."
-                    )
-                seen[document.id] = document.location
                 if (row := row_of.get(document.id)) is not None:
                     self._deleted.append(row)
                     self._engine.delete(document.id)
