@@ -14,6 +14,7 @@ from firstpage.evaluation.aggregation.methods import Credit as Credit
 from firstpage.evaluation.aggregation.methods import SupervisedKemeny as SupervisedKemeny
 from firstpage.evaluation.aggregation.methods import method as method
 from firstpage.evaluation.aggregation.methods import with_normalization as with_normalization
+from firstpage.evaluation.aggregation.stage_fusion import StageFusion as StageFusion
 from firstpage.evaluation.aggregation.tuning import HeldOut as HeldOut
 from firstpage.evaluation.aggregation.tuning import TunedMethod as TunedMethod
 from firstpage.evaluation.aggregation.tuning import check_tuned_measure as check_tuned_measure
@@ -29,6 +30,7 @@ __all__ = [
     "Aggregation",
     "Ballots",
     "HeldOut",
+    "StageFusion",
     "TunedMethod",
     "aggregate",
     "kemeny_cost",
