@@ -9,6 +9,9 @@ from firstpage.evaluation.aggregation.costs import lower_bound as lower_bound
 from firstpage.evaluation.aggregation.features import FAMILIES as FAMILIES
 from firstpage.evaluation.aggregation.features import check_families as check_families
 from firstpage.evaluation.aggregation.features import fusion_features as fusion_features
+from firstpage.evaluation.aggregation.fusion_tuning import TunedFusion as TunedFusion
+from firstpage.evaluation.aggregation.fusion_tuning import candidate_fusions as candidate_fusions
+from firstpage.evaluation.aggregation.fusion_tuning import tune_fusion as tune_fusion
 from firstpage.evaluation.aggregation.methods import METHODS as METHODS
 from firstpage.evaluation.aggregation.methods import Credit as Credit
 from firstpage.evaluation.aggregation.methods import SupervisedKemeny as SupervisedKemeny
@@ -31,10 +34,13 @@ __all__ = [
     "Ballots",
     "HeldOut",
     "StageFusion",
+    "TunedFusion",
     "TunedMethod",
     "aggregate",
+    "candidate_fusions",
     "kemeny_cost",
     "lower_bound",
     "supervised_weights",
+    "tune_fusion",
     "tune_method",
 ]

@@ -382,3 +382,6 @@ class StageFusion:
             by_rank = ", weights divide ranks" if self.weighting == "rank" else ""
             return f"rrf(k={self.rank_constant:g}; {weights}{by_rank})"
         return f"{self.normalization}, {self.mean} mean ({weights})"
+
+    def __repr__(self) -> str:
+        return f"StageFusion({self})"

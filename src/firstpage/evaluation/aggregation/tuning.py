@@ -218,7 +218,7 @@ def tune_method(
     )
     fold = fold_of_query(len(judged), folds, seed)
     options = {"depth": default_depth(base), **options}
-    search = _Search(_judged_runs(runs, judged), judged, str(value), what, options)
+    search = _Search(judged_runs(runs, judged), judged, str(value), what, options)
     if not search.of_rankers.any():
         raise DataError(
             f"{judged.source or 'qrels'}: {value} of every run is 0 on all {len(judged)} judged "
@@ -284,7 +284,7 @@ def _settings(base: Method, what: What, grid: Mapping[str, Sequence[Any]] | None
     ]
 
 
-def _judged_runs(runs: Sequence[Run], judged: Qrels) -> list[Run]:
+def judged_runs(runs: Sequence[Run], judged: Qrels) -> list[Run]:
     """Return the judged queries of each run."""
     return [
         run.select_queries(np.flatnonzero(match_queries(run.queries, judged.queries) >= 0))
