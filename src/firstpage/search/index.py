@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,9 +28,24 @@ from firstpage.search.manifest import (
     read_manifest,
     write_manifest,
 )
+from firstpage.search.precomputed import (
+    PRECOMPUTED,
+    PrecomputedVectors,
+    is_vector_file,
+    read_precomputed,
+)
 from firstpage.search.retrieval import BM25, retrieve
 from firstpage.search.schema import SAMPLE, Schema
 from firstpage.search.tuning import Pools
+from firstpage.search.vector_writer import (
+    NO_SOURCE,
+    Encoder,
+    VectorChange,
+    check_source,
+    is_same_encoder,
+    load_encoder,
+)
+from firstpage.search.vectors import StoredVectors, read_vectors
 from firstpage.search.writer import (
     IndexChanges,
     IndexWriter,
@@ -41,6 +56,8 @@ from firstpage.search.writer import (
 
 LATENT_DIMENSIONS = 128
 MAX_NAMES = 10  # fields that a message lists
+Vectors: TypeAlias = str | os.PathLike[str] | Encoder | PrecomputedVectors | tuple[Any, Any]
+"""What users name as the source of vectors."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +92,12 @@ class Index:
         The latent semantic space, if there is one.
     latent_vectors : ndarray of shape (n_rows, n_dimensions)
         The coordinates of every document in the latent space.
+    vectors : StoredVectors or None
+        The vectors of the documents by an encoder, if there are any.
+    encoder_record : dict or None
+        The name, the digest and the number of dimensions of that encoder.
     generation : int
-        The number of the last change of documents or latent space.
+        The number of the last change of documents, latent space or vectors.
     fingerprint : str
         A digest of what features depend on: fields, analyzers and latent space.
 
@@ -101,6 +122,7 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._encoder: Encoder | None = None
         self._open()
 
     def _open(self) -> None:
@@ -122,6 +144,7 @@ class Index:
         stored = manifest["latent"]
         self.latent = None if stored is None else LatentSpace.load(self.path / stored["space"])
         self.latent_vectors = read_latent_vectors(self.path, manifest)
+        self.vectors = read_vectors(self.path, manifest)
         self._manifest, self.schema, self.forward, self.engine = manifest, schema, forward, engine
 
     @classmethod
@@ -136,6 +159,7 @@ class Index:
         fold_accents: bool = True,
         overwrite: bool = False,
         progress: Progress | None = None,
+        vectors: Vectors | None = None,
     ) -> Index:
         """Create an index of documents.
 
@@ -159,7 +183,12 @@ class Index:
         overwrite : bool, default False
             Whether to replace an index that exists.
         progress : callable, optional
-            Called with the number of documents read so far, and 0 for the unknown total.
+            Called with the number of documents read so far, and 0 for the unknown total; then with
+            the number of embedded documents, and the number of all.
+        vectors : str, Encoder, PrecomputedVectors or (ids, array), optional
+            What has the vectors of documents: an encoder or its name, or vectors that were computed
+            elsewhere, as for `add_vectors`.  If it fails, a new index has none, and `add_vectors`
+            goes on.
 
         Returns
         -------
@@ -185,8 +214,12 @@ class Index:
         if not sample:
             raise DataError(f"{folder}: there are no documents to index.")
         schema = Schema.infer(sample, language, fields or {}, fold_accents)
+        source, change = vector_source(vectors), NO_SOURCE
+        if source is not None and folder.exists():
+            change = VectorChange(source, True, _vectors_of(folder, source), progress)
         present: dict[str, None] = {}
-        create(folder, _observed(chain(sample, stream), present), schema, latent, progress)
+        observed = _observed(chain(sample, stream), present)
+        create(folder, observed, schema, latent, progress, change)
         absent = [repr(name) for name in fields or {} if name not in present]
         if absent:
             others = ", ".join(repr(name) for name in list(present)[:MAX_NAMES])
@@ -195,7 +228,12 @@ class Index:
                 f"{', '.join(absent)}; the fields with values are {others}"
                 f"{', ..' if len(present) > MAX_NAMES else ''}."
             )
-        return cls(folder)
+        index = cls(folder)
+        if source is not None and index.vectors is None:
+            index.add_vectors(source, progress)
+        elif not isinstance(source, PrecomputedVectors):
+            index._encoder = source
+        return index
 
     # --- changes
 
@@ -203,31 +241,55 @@ class Index:
         self,
         documents: Iterable[SourceDocument | Mapping[str, Any]],
         progress: Progress | None = None,
+        vectors: Vectors | None = None,
     ) -> IndexChanges:
         """Add documents, and replace those whose ids are in the index; all of them or none.
+
+        If the index has vectors, those of new texts are computed by its encoder.
 
         Parameters
         ----------
         documents : iterable of SourceDocument or mapping
             The documents.
         progress : callable, optional
-            Called with the number of documents read so far, and 0 for the unknown total.
+            Called with the number of documents read so far, and 0 for the unknown total; then with
+            the number of embedded documents, and the number of all.
+        vectors : str, Encoder, PrecomputedVectors or (ids, array), optional
+            The encoder of the index, where its name does not suffice to load it; or the vectors of
+            the documents, if those of the index were computed elsewhere.
 
         Returns
         -------
         IndexChanges
-            How many were added and replaced.
+            How many were added, replaced and embedded.
 
         Raises
         ------
         DataError
             If another process writes to the index, or a document is invalid.
         """
+        given = vector_source(vectors)
         with self._writer() as writer:
+            change = VectorChange(self._source_of_vectors(given), progress=progress)
             changes = writer.add(documents_from_rows(documents), self.forward.row_of, progress)
-            writer.commit(None)
+            embedded = writer.commit(None, change)
         self._open()
-        return changes
+        return replace(changes, embedded=embedded)
+
+    def _source_of_vectors(
+        self, given: Encoder | PrecomputedVectors | None
+    ) -> Encoder | PrecomputedVectors | None:
+        """Return what has the vectors of new documents; refuse what does not fit."""
+        record = self.encoder_record
+        if record is None:
+            if given is not None:
+                raise DataError(f"{self.path}: has no vectors; add them with Index.add_vectors.")
+            return None
+        if given is not None:
+            check_source(given, record, str(self.path))
+        elif record["name"] != PRECOMPUTED:
+            return self.encoder
+        return given
 
     def delete(self, ids: Iterable[str]) -> IndexChanges:
         """Delete documents.
@@ -293,6 +355,7 @@ class Index:
         1 added, 1 deleted, 1 unchanged
         """
         with self._writer() as writer:
+            vectors = VectorChange(self._source_of_vectors(None), progress=progress)
             stored = StoredDocuments(self.engine, self.forward.row_of)
             listed = stored.changed(distinct_documents(documents_from_rows(documents)), progress)
             changes = writer.add(listed, self.forward.row_of, None)
@@ -305,7 +368,7 @@ class Index:
             writer.delete(gone, self.forward.rows(gone, str(self.path)))
             changes = replace(changes, deleted=len(gone), unchanged=stored.n_unchanged)
             if changes.added or changes.replaced or changes.deleted:
-                writer.commit(None)
+                changes = replace(changes, embedded=writer.commit(None, vectors))
         self._open()
         return changes
 
@@ -339,6 +402,59 @@ class Index:
             writer.commit(dimensions)
         self._open()
 
+    def add_vectors(
+        self, vectors: Vectors, progress: Progress | None = None, *, replace: bool = False
+    ) -> IndexChanges:
+        """Add vectors of all documents, which a dense first stage and features need.
+
+        A document has one vector of its whole text and, if it is long, one of each passage of 100
+        words.  Documents with the same text as at the last time are not embedded again.  If it is
+        interrupted, the next call goes on.
+
+        Parameters
+        ----------
+        vectors : str, Encoder, PrecomputedVectors or (ids, array)
+            An encoder or its name, as for `load_encoder`; or vectors that were computed elsewhere,
+            with the id of the document of each: of a document with several, the first one is that
+            of the whole text.  A name that ends in .npz or .parquet is that of a file of them.
+        progress : callable, optional
+            Called with the number of embedded documents and the number of all.
+        replace : bool, default False
+            Whether to replace the vectors of another encoder.
+
+        Returns
+        -------
+        IndexChanges
+            How many documents were embedded.
+
+        Raises
+        ------
+        DataError
+            If the index has vectors of another encoder, the encoder fails, or vectors do not fit.
+        """
+        source = vector_source(vectors)
+        if source is None:
+            raise DataError("vectors must be an encoder, its name, or ids and an array.")
+        with self._writer() as writer:
+            record, new = self.encoder_record, source.to_dict()
+            if record is not None and record["digest"] != new["digest"] and not replace:
+                raise DataError(
+                    f"{self.path}: has vectors of the encoder {record['name']!r} (digest "
+                    f"{record['digest'][:12]}), not of {new['name']!r} ({new['digest'][:12]}).",
+                    Advice("Replace them with {}.", "replace", True),
+                )
+            known = self.vectors if is_same_encoder(record, new) else None
+            embedded = writer.commit(None, VectorChange(source, True, known, progress))
+        self._encoder = None if isinstance(source, PrecomputedVectors) else source
+        self._open()
+        return IndexChanges(embedded=embedded)
+
+    def drop_vectors(self) -> None:
+        """Remove the vectors of all documents."""
+        with self._writer() as writer:
+            writer.commit(None, VectorChange(rebuild=True))
+        self._open()
+
     @contextmanager
     def _writer(self) -> Iterator[IndexWriter]:
         with storage.writer_lock(self.path):
@@ -362,7 +478,7 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """The number of the last change of documents or latent space, which grows by 1 with each.
+        """The number of the last change of contents, which grows by 1 with each.
 
         `set_scoring` does not change it.
         """
@@ -373,6 +489,11 @@ class Index:
         """A digest of what features depend on: fields, analyzers and latent space."""
         latent = self._manifest["latent"]
         return json_digest([self._manifest["schema"], latent and latent["digest"]])[:16]
+
+    @property
+    def encoder_record(self) -> dict[str, Any] | None:
+        """The name, the digest and the dimensions of the encoder of vectors, if there are any."""
+        return None if self.vectors is None else dict(self.vectors.encoder)
 
     @property
     def latent_changes(self) -> tuple[int, int]:
@@ -578,3 +699,24 @@ def _observed(
     for document in documents:
         names |= dict.fromkeys(document.values)
         yield document
+
+
+def vector_source(vectors: Vectors | None) -> Encoder | PrecomputedVectors | None:
+    """Return what computes or contains the vectors that the caller names."""
+    if vectors is None or isinstance(vectors, PrecomputedVectors):
+        return vectors
+    if isinstance(vectors, tuple):
+        return PrecomputedVectors(*vectors)
+    if isinstance(vectors, str | os.PathLike):
+        name = os.fspath(vectors)
+        return read_precomputed(name) if is_vector_file(name) else load_encoder(name)
+    return vectors
+
+
+def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVectors | None:
+    """Return the vectors of an index that is replaced, if the new one can use them."""
+    try:
+        stored = Index(folder).vectors
+    except DataError:  # such as a damaged one
+        return None
+    return stored if stored and is_same_encoder(stored.encoder, source.to_dict()) else None

@@ -59,6 +59,7 @@ def empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
         "engine": None,
         "statistics": None,
         "latent": None,
+        "vectors": None,
         "scoring": BM25().to_dict(),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
@@ -40,6 +40,14 @@ from firstpage.search.manifest import (
     write_manifest,
 )
 from firstpage.search.schema import Schema
+from firstpage.search.vector_writer import (
+    NO_SOURCE,
+    Journal,
+    Reusable,
+    VectorChange,
+    VectorWriter,
+)
+from firstpage.search.vectors import read_vectors
 
 BATCH = 2000  # documents that are analyzed at a time
 MAX_NOTES = 5  # about fields that are not searched
@@ -47,12 +55,13 @@ MAX_NOTES = 5  # about fields that are not searched
 
 @dataclass(frozen=True)
 class IndexChanges:
-    """How many documents a change of an index added, replaced, deleted, and found unchanged."""
+    """How many documents a change of an index added, replaced, deleted, kept and embedded."""
 
     added: int = 0
     replaced: int = 0
     deleted: int = 0
     unchanged: int = 0
+    embedded: int = 0
 
     def __str__(self) -> str:
         counts = {name: count for name, count in asdict(self).items() if count}
@@ -244,16 +253,16 @@ class IndexWriter:
             self._engine.delete(name)
         self._deleted += rows.tolist()
 
-    def commit(self, latent: int | None) -> None:
-        """Make the changes durable.
+    def commit(self, latent: int | None, vectors: VectorChange = NO_SOURCE) -> int:
+        """Make the changes durable; return the number of documents that were embedded.
 
         `latent` is the number of dimensions of a new latent space (0 for none), or None to fold new
         documents into the present one.
         """
         with storage.reporting(self._folder):
-            self._commit(latent)
+            return self._commit(latent, vectors)
 
-    def _commit(self, latent: int | None) -> None:
+    def _commit(self, latent: int | None, vectors: VectorChange) -> int:
         self._engine.commit()
         self._append_strings("terms", self._terms.terms[self._files["terms.ends"].size :])
         manifest = {
@@ -269,13 +278,18 @@ class IndexWriter:
         for file in self._files.values():
             file.close()
         manifest["latent"] = self._write_latent(manifest, latent)
+        manifest["vectors"], computed = self._write_vectors(manifest, vectors)
         write_manifest(self._folder, manifest)
         self._manifest = manifest
-        stored = manifest["latent"] or {}
         used = {manifest[name] for name in ("engine", "forward", "statistics")}
+        for stored in (manifest["latent"], manifest["vectors"]):
+            used |= {str(value) for value in (stored or {}).values()}
         for entry in storage.generations(self._folder):
-            if entry.name not in {*used, *map(str, stored.values())}:
+            if entry.name not in used:
                 remove(entry)
+        if vectors.source is not None:
+            Journal.remove(self._folder)
+        return computed
 
     def _write_statistics(self, manifest: dict[str, Any]) -> None:
         """Write document and collection frequencies, and which documents are deleted."""
@@ -353,6 +367,39 @@ class IndexWriter:
             _note(latent_note(self._folder, changes))
         return dict(known)
 
+    def _write_vectors(
+        self, manifest: dict[str, Any], change: VectorChange
+    ) -> tuple[dict[str, Any] | None, int]:
+        """Write vectors; return what the manifest says, and how many documents were embedded."""
+        stored, first = manifest.get("vectors"), self._manifest["rows"]
+        if change.rebuild:
+            if change.source is None:
+                return None, 0
+            name = f"dense-{self._generation}"
+            stored = {"encoder": change.source.to_dict(), "files": name, "count": 0}
+            first, reusable = 0, Reusable(change.known)
+        elif stored is None or first == self._rows:
+            return stored, 0
+        else:
+            before = read_vectors(self._folder, self._manifest)
+            reusable = Reusable(before, np.array(self._deleted, np.int64))
+        writer = VectorWriter(self._folder, stored, first)
+        source, is_finished = change.open(self._folder, reusable), False
+        try:
+            forward = read_forward(self._folder, manifest, self._schema)
+            writer.write(source, forward, self._words, change.progress)
+            stored, is_finished = writer.finish(), True
+        finally:
+            writer.close()
+            source.close(is_finished)
+        return stored, source.computed
+
+    def _words(self, rows: Sequence[int]) -> Iterator[list[str]]:
+        """Yield the words of the text fields of documents."""
+        for document in self._engine.sources(rows):
+            texts = (value_text(document.get(name, "")) for name in self._schema.analyzers)
+            yield " ".join(texts).split()
+
 
 def create(
     folder: Path,
@@ -360,11 +407,12 @@ def create(
     schema: Schema,
     latent: int,
     progress: Progress | None = None,
+    vectors: VectorChange = NO_SOURCE,
 ) -> None:
     """Create an index, or replace the one in this folder; a killed process leaves no new index."""
     if folder.exists():  # the old index stays until the manifest of the new one replaces its own
         with storage.writer_lock(folder):
-            _write_all(folder, documents, schema, latent, progress)
+            _write_all(folder, documents, schema, latent, progress, vectors)
         return
     draft = folder.with_name(f".{folder.name}.new")
     with storage.reporting(draft):
@@ -373,7 +421,7 @@ def create(
         try:
             for entry in draft.iterdir():  # of a writer that was killed
                 remove(entry)
-            _write_all(draft, documents, schema, latent, progress)
+            _write_all(draft, documents, schema, latent, progress, vectors)
             if folder.exists():
                 raise DataError(f"{folder}: was created meanwhile by another process.")
             with storage.reporting(folder):
@@ -388,12 +436,13 @@ def _write_all(
     schema: Schema,
     latent: int,
     progress: Progress | None,
+    vectors: VectorChange,
 ) -> None:
     generation = max(storage.generations(folder).values(), default=0)
     writer = IndexWriter(folder, empty_manifest(schema, generation), schema, None)
     try:
         writer.add(documents, {}, progress)
-        writer.commit(latent)
+        writer.commit(latent, vectors)
     finally:
         writer.close()
 

@@ -6,6 +6,7 @@ from firstpage.core.kernels import scoring as scoring
 from firstpage.core.kernels import sorting as sorting
 from firstpage.core.kernels import spelling as spelling
 from firstpage.core.kernels import text as text
+from firstpage.core.kernels import vectors as vectors
 from firstpage.core.kernels.formatting import find_separator as find_separator
 from firstpage.core.kernels.fusion import base_points as base_points
 from firstpage.core.kernels.fusion import merge_ids as merge_ids

@@ -1,0 +1,227 @@
+"""The stored vectors of the documents of an index, and exact search in them.
+
+A vector is stored as 8-bit integers, which are proportional to its components, and the factor that
+makes their length 1.  The similarity of a query is therefore the cosine with what is stored, and a
+sum of integers: it does not depend on how documents are divided among threads or calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.core import Array, Bools, Bytes, DataError, Floats, Ints
+from firstpage.core.engine import Lanes, resolve
+from firstpage.core.kernels import vectors as kernel
+from firstpage.search import storage
+
+DIGEST_BYTES = 16  # of the text of a document
+MAX_CODE = 127  # of a component of a stored vector
+MAX_QUERY_CODE = 32767  # of a component of a query
+MAX_SUM = (1 << 31) // (MAX_CODE + 1)  # of the components of a query, so that products fit 32 bits
+PARALLEL_SIZE = 1 << 22  # components, from which on several threads search
+FILES: dict[str, type] = {
+    "codes": np.int8, "scales": np.float32, "ends": np.int64, "digests": np.uint8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class StoredVectors:
+    """The vectors of all documents of an index, from `Index.vectors`.
+
+    The vectors of a row end at `ends[row]`: that of the whole document, then those of its passages
+    if it is long.
+
+    Attributes
+    ----------
+    encoder : dict
+        The name, the digest and the number of dimensions of the encoder.
+    ends : ndarray of shape (n_rows,)
+        Where the vectors of each row end.
+    digests : ndarray of uint8 of shape (n_rows, 16)
+        The digest of the text of each row; zeros where there is none.
+    codes : ndarray of int8 of shape (n_vectors, dimensions)
+        Integers that are proportional to the components of the vectors.
+    scales : ndarray of float32 of shape (n_vectors,)
+        What the integers of each vector are multiplied by to get its length 1.
+    """
+
+    encoder: Mapping[str, Any]
+    ends: Ints
+    digests: Bytes
+    codes: Array
+    scales: Array
+
+    @property
+    def dimensions(self) -> int:
+        """The number of components of a vector."""
+        return int(self.codes.shape[1])
+
+    @property
+    def n_vectors(self) -> int:
+        """The number of vectors, those of deleted documents included."""
+        return len(self.codes)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the vectors in bytes."""
+        return int(self.codes.nbytes + self.scales.nbytes)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """The number of vectors of each row."""
+        return np.diff(self.ends, prepend=0)
+
+    def of_row(self, row: int) -> tuple[Array, Array]:
+        """Return the integers and the factors of the vectors of a row."""
+        end = int(self.ends[row])
+        chosen = slice(end - int(self.counts[row]), end)
+        return self.codes[chosen], self.scales[chosen]
+
+    def similarities(self, query: Array, rows: Ints) -> tuple[Floats, Floats]:
+        """Return the cosines of a query and documents: of whole documents, and of the best vectors.
+
+        Parameters
+        ----------
+        query : ndarray of shape (dimensions,)
+            The vector of the query, of any length.
+        rows : ndarray of int
+            The rows of the documents.
+
+        Returns
+        -------
+        whole, best : ndarray of float64
+            The cosine of the whole document, and the greatest cosine of the document and its
+            passages; 0 for documents without vectors.
+
+        Raises
+        ------
+        DataError
+            If the vector has another number of dimensions, or is not finite.
+        """
+        codes, scale = query_codes(query, self.dimensions)
+        rows = np.ascontiguousarray(rows, np.int64)
+        whole, best = np.zeros(len(rows)), np.zeros(len(rows))
+        if scale and len(rows):
+            kernel.document_similarities(
+                codes=self.codes,
+                scales=self.scales,
+                ends=self.ends,
+                rows=rows,
+                query=codes,
+                query_scale=scale,
+                whole=whole,
+                best=best,
+            )
+        return whole, best
+
+    def search(
+        self, query: Array, depth: int, deleted: Bools, threads: int | None = None
+    ) -> tuple[Ints, Floats]:
+        """Return the documents whose best vectors have the greatest cosines with a query.
+
+        Parameters
+        ----------
+        query : ndarray of shape (dimensions,)
+            The vector of the query, of any length; no document is similar to one of zeros.
+        depth : int
+            The number of documents.
+        deleted : ndarray of bool of shape (n_rows,)
+            Which documents are left out, such as deleted ones.
+        threads : int, optional
+            The number of threads; by default one per core.  It changes no result.
+
+        Returns
+        -------
+        rows, scores : ndarray
+            The documents, the best first, in the order of rows where scores are equal; documents
+            without vectors are left out.  Scores are the second ones of `similarities`.
+
+        Raises
+        ------
+        DataError
+            If the vector has another number of dimensions, or is not finite.
+        """
+        codes, scale = query_codes(query, self.dimensions)
+        if not scale or not self.n_vectors or depth < 1:
+            return np.empty(0, np.int64), np.empty(0)
+        parallel = self.codes.size >= PARALLEL_SIZE
+        bounds = self._bounds(resolve(threads) if parallel else 1)
+        size = min(depth, len(self.ends))
+        scores, rows = np.empty((len(bounds), size)), np.empty((len(bounds), size), np.int64)
+        counts = np.zeros(len(bounds), np.int64)
+
+        def search_rows(i: int) -> None:
+            counts[i] = kernel.best_documents(
+                codes=self.codes,
+                scales=self.scales,
+                ends=self.ends,
+                excluded=deleted.view(np.uint8),
+                lo=bounds[i][0],
+                hi=bounds[i][1],
+                query=codes,
+                query_scale=scale,
+                top_scores=scores[i],
+                top_rows=rows[i],
+            )
+
+        Lanes([[partial(search_rows, i)] for i in range(len(bounds))]).run()
+        present = np.arange(size) < counts[:, None]
+        best_rows, best_scores = rows[present], scores[present]
+        order = np.lexsort((best_rows, -best_scores))[:depth]
+        return best_rows[order], best_scores[order]
+
+    def _bounds(self, parts: int) -> list[tuple[int, int]]:
+        """Return ranges of rows with about equal numbers of vectors."""
+        inner = np.searchsorted(self.ends, self.n_vectors * np.arange(1, parts) / parts)
+        edges = [0, *inner.tolist(), len(self.ends)]
+        return list(pairwise(edges))
+
+
+def document_codes(vectors: Array) -> tuple[Array, Array]:
+    """Return vectors as 8-bit integers, and the factors that make their lengths 1."""
+    codes = np.rint(vectors / np.abs(vectors).max(axis=1, keepdims=True) * MAX_CODE)
+    scales = 1 / np.sqrt(np.square(codes).sum(axis=1, dtype=np.float64))
+    return codes.astype(np.int8), scales.astype(np.float32)
+
+
+def query_codes(vector: Array, dimensions: int) -> tuple[Array, float]:
+    """Return a query as 16-bit integers, and the factor that makes its length 1; 0 for zeros."""
+    query = np.asarray(vector, np.float64)
+    if query.shape != (dimensions,):
+        raise DataError(
+            f"the vector of the query has the shape {query.shape}; the index has vectors of "
+            f"{dimensions} dimensions."
+        )
+    if not np.isfinite(query).all():
+        raise DataError("the vector of the query has components that are not finite.")
+    greatest = np.abs(query).max(initial=0.0)
+    if not greatest:
+        return np.zeros(dimensions, np.int16), 0.0
+    query = query / greatest
+    codes = np.rint(query * min(MAX_QUERY_CODE, (MAX_SUM - dimensions) / np.abs(query).sum()))
+    return codes.astype(np.int16), float(1 / np.sqrt(np.square(codes).sum()))
+
+
+def read_vectors(folder: Path, manifest: Mapping[str, Any]) -> StoredVectors | None:
+    """Return the vectors that a manifest describes, or None if there are none."""
+    stored = manifest.get("vectors")
+    if stored is None:
+        return None
+    files, rows, count = folder / stored["files"], manifest["rows"], stored["count"]
+    shapes = {
+        "codes": (count, stored["encoder"]["dimensions"]),
+        "scales": (count,),
+        "digests": (rows, DIGEST_BYTES),
+    }
+    arrays = {name: storage.mapped(files / name, FILES[name], shapes[name]) for name in shapes}
+    if not (arrays["scales"] > 0).all() or not np.isfinite(arrays["scales"]).all():
+        raise storage.damaged(files / "scales", "its numbers are impossible")
+    ends = storage.mapped_ends(files / "ends", (rows,), count)
+    return StoredVectors(dict(stored["encoder"]), ends, **arrays)

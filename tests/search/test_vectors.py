@@ -1,0 +1,535 @@
+"""Vectors in an index: similarities, exact search, changes, resuming, crashes and bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firstpage import Index
+from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.search import storage
+from firstpage.search.precomputed import PrecomputedVectors
+from firstpage.search.vector_writer import JOURNAL, MAX_PASSAGES, STEP, WINDOW, passages
+from firstpage.search.vectors import StoredVectors, document_codes, query_codes
+
+
+class HashEncoder:
+    """A vector per text that depends on its words only, and a record of what was encoded."""
+
+    name = "hash"
+
+    def __init__(self, dimensions: int = 16, salt: str = "", fail_after: int | None = None) -> None:
+        self.dimensions, self.salt, self.fail_after = dimensions, salt, fail_after
+        self.digest = hashlib.sha256(f"{dimensions} {salt}".encode()).hexdigest()
+        self.encoded: list[str] = []
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "digest": self.digest, "dimensions": self.dimensions}
+
+    def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
+        if self.fail_after is not None and len(self.encoded) + len(texts) > self.fail_after:
+            raise DataError("http://localhost: the endpoint answered 500.")
+        self.encoded += texts
+        return np.array([self.vector(text) for text in texts], np.float32)
+
+    encode_queries = encode_documents
+
+    def vector(self, text: str) -> np.ndarray:
+        total = np.zeros(self.dimensions)
+        for word in text.lower().split():
+            seed = hashlib.sha256(f"{self.salt}{word}".encode()).digest()[:4]
+            total += np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
+        length = np.linalg.norm(total)
+        return total / length if length else total
+
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "a", "title": "Red shoes", "text": "Running shoes for women."},
+    {"id": "b", "title": "Blue coat", "text": "A warm coat for winter."},
+    {"id": "c", "title": "", "text": ""},
+    {"id": "d", "title": "long", "text": " ".join(f"w{i}" for i in range(260))},
+]
+WITHOUT_TEXT = "ignore:.* have no text, and therefore no vectors"
+
+
+@pytest.fixture
+def encoder() -> HashEncoder:
+    return HashEncoder()
+
+
+@pytest.fixture
+def index(tmp_path: Path, encoder: HashEncoder) -> Index:
+    with pytest.warns(FirstpageWarning, match="1 of 4 documents have no text, .* such as 'c'"):
+        return Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0, vectors=encoder)
+
+
+def stored(index: Index) -> StoredVectors:
+    assert index.vectors is not None
+    return index.vectors
+
+
+def by_id(index: Index) -> dict[str, list[list[int]]]:
+    """Return the codes of each live document."""
+    vectors = stored(index)
+    return {
+        name: vectors.of_row(row)[0].tolist()
+        for name, row in index.forward.row_of.items()
+        if vectors.counts[row]
+    }
+
+
+def expected_codes(encoder: HashEncoder, text: str) -> list[list[int]]:
+    texts = passages(text.split())
+    return document_codes(np.array([encoder.vector(each) for each in texts], np.float32))[
+        0
+    ].tolist()
+
+
+# --- passages and contents
+
+
+def test_passages() -> None:
+    assert passages([]) == []
+    words = [f"w{i}" for i in range(WINDOW)]
+    assert passages(words) == [" ".join(words)]
+    words = [f"w{i}" for i in range(WINDOW + 1)]
+    assert passages(words) == [
+        " ".join(words), " ".join(words[:WINDOW]), " ".join(words[STEP : STEP + WINDOW]),
+    ]  # fmt: skip
+    many = passages([str(i) for i in range(10_000)])
+    assert len(many) == 1 + MAX_PASSAGES
+    assert many[-1].split()[0] == str((MAX_PASSAGES - 1) * STEP)
+
+
+def test_contents(index: Index, encoder: HashEncoder) -> None:
+    vectors = stored(index)
+    assert index.encoder_record == encoder.to_dict()
+    assert vectors.dimensions == 16
+    assert vectors.counts.tolist() == [1, 1, 0, 5]
+    assert vectors.n_vectors == 7
+    assert vectors.n_bytes == 7 * (16 + 4)
+    long = " ".join(["long", *(f"w{i}" for i in range(260))])
+    assert by_id(index) == {
+        "a": expected_codes(encoder, "Red shoes Running shoes for women."),
+        "b": expected_codes(encoder, "Blue coat A warm coat for winter."),
+        "d": expected_codes(encoder, long),
+    }
+    assert by_id(Index(index.path)) == by_id(index)
+    assert Index(index.path).encoder_record == encoder.to_dict()
+    assert not (index.path / JOURNAL).exists()
+
+
+def test_an_index_without_vectors(tmp_path: Path) -> None:
+    index = Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0)
+    assert index.vectors is None
+    assert index.encoder_record is None
+    with pytest.raises(DataError, match=r"has no vectors; add them with Index\.add_vectors"):
+        index.add(DOCUMENTS, vectors=HashEncoder())
+
+
+# --- similarities and search
+
+
+def random_vectors(seed: int, n_rows: int, dimensions: int) -> StoredVectors:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 4, n_rows)
+    counts[0] = 1
+    table = rng.standard_normal((counts.sum(), dimensions)).astype(np.float32)
+    table[rng.integers(0, len(table), len(table) // 2)] = table[0]  # ties
+    digests = np.zeros((n_rows, 16), np.uint8)
+    return StoredVectors({}, np.cumsum(counts), digests, *document_codes(table))
+
+
+def plain_similarities(vectors: StoredVectors, query: np.ndarray) -> list[list[float]]:
+    """Return the cosine of each vector of each row, from Python's integers."""
+    codes, scale = query_codes(query, vectors.dimensions)
+    products = vectors.codes.astype(np.int64) @ codes.astype(np.int64)
+    values = products.astype(float) * vectors.scales.astype(float) * scale
+    return [each.tolist() for each in np.split(values, vectors.ends[:-1])]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_search_is_exact(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = random_vectors(seed, 300, int(rng.integers(1, 70)))
+    deleted = rng.random(300) < 0.2
+    query = rng.standard_normal(vectors.dimensions) * 10.0 ** rng.integers(-30, 30)
+    values = plain_similarities(vectors, query)
+    whole, best = vectors.similarities(query, np.arange(300))
+    assert whole.tolist() == [each[0] if each else 0.0 for each in values]
+    assert best.tolist() == [max(each, default=0.0) for each in values]
+    ranked = sorted(
+        (-max(each), row) for row, each in enumerate(values) if each and not deleted[row]
+    )
+    for depth in (1, 7, 1000, 10**12):
+        rows, scores = vectors.search(query, depth, deleted)
+        assert list(zip((-scores).tolist(), rows.tolist(), strict=True)) == ranked[:depth]
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, query = random_vectors(3, 500, 24), np.random.default_rng(3).standard_normal(24)
+    deleted = np.zeros(500, bool)
+    alone = vectors.search(query, 40, deleted)
+    monkeypatch.setattr("firstpage.search.vectors.PARALLEL_SIZE", 1)
+    for threads in (1, 2, 5):
+        rows, scores = vectors.search(query, 40, deleted, threads=threads)
+        np.testing.assert_array_equal(rows, alone[0])
+        np.testing.assert_array_equal(scores, alone[1])
+
+
+def test_a_candidate_does_not_depend_on_the_others() -> None:
+    vectors, query = random_vectors(1, 100, 33), np.random.default_rng(1).standard_normal(33)
+    whole, best = vectors.similarities(query, np.arange(100))
+    for rows in (np.array([5]), np.arange(100)[::-1], np.array([], np.int64)):
+        part = vectors.similarities(query, rows)
+        np.testing.assert_array_equal(part[0], whole[rows])
+        np.testing.assert_array_equal(part[1], best[rows])
+
+
+def test_codes_are_close_to_vectors() -> None:
+    table = np.random.default_rng(0).standard_normal((200, 384)).astype(np.float32)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    codes, scales = document_codes(table)
+    cosines = (codes * scales[:, None] * table).sum(axis=1)
+    assert cosines.min() > 0.9999
+    vectors = StoredVectors({}, np.arange(1, 201), np.zeros((200, 16), np.uint8), codes, scales)
+    whole, _ = vectors.similarities(table[7], np.arange(200))
+    np.testing.assert_allclose(whole, table @ table[7], atol=2e-3)
+    assert 0.9999 < whole[7] <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1e30])
+def test_codes_of_extreme_lengths(scale: float) -> None:
+    table = np.array([[1.0, -2.0, 0.0]]) * scale
+    codes, scales = document_codes(table)
+    assert codes.tolist() == [[64, -127, 0]] if scale > 1e-40 else np.isfinite(scales).all()
+
+
+def test_bad_queries(index: Index) -> None:
+    vectors, deleted = stored(index), index.forward.deleted
+    for query, message in (
+        (np.ones(5), r"has the shape \(5,\); the index has vectors of 16 dimensions"),
+        (np.ones((1, 16)), r"has the shape \(1, 16\)"),
+        (np.full(16, np.nan), "components that are not finite"),
+        (np.full(16, np.inf), "components that are not finite"),
+    ):
+        with pytest.raises(DataError, match=message):
+            vectors.search(query, 3, deleted)
+        with pytest.raises(DataError, match=message):
+            vectors.similarities(query, np.array([0]))
+    assert len(vectors.search(np.zeros(16), 3, deleted)[0]) == 0
+    assert [each.tolist() for each in vectors.similarities(np.zeros(16), np.arange(4))] == [
+        [0.0] * 4
+    ] * 2
+
+
+# --- changes
+
+
+@pytest.mark.filterwarnings(WITHOUT_TEXT)
+def test_changes_embed_new_texts_only(index: Index, encoder: HashEncoder) -> None:
+    encoder.encoded.clear()
+    changes = index.add(
+        [{"id": "a", "title": "Red shoes", "text": "Running shoes for women."},  # the same text
+         {"id": "b", "text": "green coat"}, {"id": "e", "text": "green coat"}, {"id": "f"}]
+    )  # fmt: skip
+    assert str(changes) == "2 added, 2 replaced, 1 embedded"
+    assert encoder.encoded == ["green coat"]
+    assert by_id(index)["b"] == by_id(index)["e"] == expected_codes(encoder, "green coat")
+    assert by_id(index)["a"] == expected_codes(encoder, "Red shoes Running shoes for women.")
+    index.delete(["b"])
+    assert sorted(by_id(index)) == ["a", "d", "e"]
+    query = encoder.vector("green coat")
+    rows, scores = stored(index).search(query, 10, index.forward.deleted)
+    assert index.forward.ids[rows[0]] == "e"
+    assert len(rows) == 3
+    assert scores[0] == pytest.approx(1, abs=1e-3)
+    assert str(index.add_vectors(encoder)) == "no change"
+    assert sorted(by_id(index)) == ["a", "d", "e"]
+
+
+@pytest.mark.filterwarnings(WITHOUT_TEXT)
+def test_overwriting_uses_known_vectors(index: Index, encoder: HashEncoder) -> None:
+    encoder.encoded.clear()
+    new = [DOCUMENTS[3], {"id": "z", "text": "something new"}, DOCUMENTS[0]]
+    again = Index.from_documents(new, index.path, latent=0, overwrite=True, vectors=encoder)
+    assert encoder.encoded == ["something new"]
+    assert sorted(by_id(again)) == ["a", "d", "z"]
+    Index.from_documents(new, index.path, latent=0, overwrite=True)
+    assert Index(index.path).vectors is None
+
+
+def test_dropping_vectors(index: Index) -> None:
+    index.drop_vectors()
+    assert index.vectors is None
+    assert Index(index.path).encoder_record is None
+    assert not list(index.path.glob("dense-*"))
+
+
+@pytest.mark.filterwarnings(WITHOUT_TEXT)
+def test_another_encoder(index: Index) -> None:
+    other = HashEncoder(8, "other")
+    with pytest.raises(
+        DataError, match=r"has vectors of the encoder 'hash' .*Replace them with replace=True"
+    ):
+        index.add_vectors(other)
+    with pytest.raises(DataError, match="has vectors of 16 dimensions; those of 'hash' have 8"):
+        index.add([{"id": "n", "text": "x"}], vectors=other)
+    with pytest.raises(DataError, match="has vectors of the encoder 'hash' with the digest"):
+        index.add([{"id": "n", "text": "x"}], vectors=HashEncoder(16, "other"))
+    with pytest.raises(DataError, match="its vectors are of the encoder 'hash'; those of new"):
+        index.add([{"id": "n", "text": "x"}], vectors=(["n"], np.ones((1, 16))))
+    assert "n" not in index.forward.row_of
+    index.add_vectors(other, replace=True)
+    assert stored(index).dimensions == 8
+    assert len(other.encoded) == 7
+    assert len(list(index.path.glob("dense-*"))) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings(WITHOUT_TEXT)
+def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
+    rng, encoder = random.Random(seed), HashEncoder()
+
+    def document(name: str) -> dict[str, Any]:
+        length = rng.choice([0, 1, 3, 150])
+        return {"id": name, "text": " ".join(f"w{rng.randrange(30)}" for _ in range(length))}
+
+    live = {f"d{i}": document(f"d{i}") for i in range(5)} | {"x": {"id": "x", "text": "x"}}
+    index = Index.from_documents(live.values(), tmp_path / "a", latent=0, vectors=encoder)
+    for _ in range(8):
+        if rng.random() < 0.7:
+            names = rng.sample([f"d{i}" for i in range(12)], rng.randrange(1, 5))
+            changed = {name: document(name) for name in names}
+            index.add(changed.values())
+            live |= changed
+        else:
+            names = rng.sample(sorted(live), 1)
+            index.delete(names)
+            live = {name: each for name, each in live.items() if name not in names}
+    fresh = Index.from_documents(live.values(), tmp_path / "b", latent=0, vectors=HashEncoder())
+    assert by_id(index) == by_id(fresh) == by_id(Index(index.path))
+    query, results = encoder.vector("w1 w2 w3"), []
+    for each in (index, fresh):
+        rows, scores = stored(each).search(query, 100, each.forward.deleted)
+        results.append(sorted(zip(scores.tolist(), each.forward.ids[rows], strict=True)))
+    assert results[0] == results[1]
+
+
+# --- interruptions and damage
+
+
+def many(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"d{i}", "text": f"word{i}"} for i in range(count)]
+
+
+def test_a_failing_encoder_loses_nothing(tmp_path: Path) -> None:
+    failing, path = HashEncoder(fail_after=600), tmp_path / "i"
+    with (
+        pytest.raises(DataError, match="the endpoint answered 500"),
+        pytest.warns(FirstpageWarning, match="the vectors of 512 documents are kept"),
+    ):
+        Index.from_documents(many(1000), path, latent=0, vectors=failing)
+    index = Index(path)
+    assert (len(index), index.vectors) == (1000, None)
+    assert (path / JOURNAL).exists()
+    encoder = HashEncoder()
+    reports: list[tuple[int, int]] = []
+    changes = index.add_vectors(encoder, lambda done, total: reports.append((done, total)))
+    assert changes.embedded == len(encoder.encoded) == 488
+    assert reports[-1] == (1000, 1000)
+    assert not (path / JOURNAL).exists()
+    assert by_id(index) == {f"d{i}": expected_codes(encoder, f"word{i}") for i in range(1000)}
+
+
+def test_a_failing_encoder_leaves_the_old_vectors(index: Index, encoder: HashEncoder) -> None:
+    before = by_id(index)
+    encoder.encoded.clear()
+    encoder.fail_after = 0
+    with pytest.raises(DataError, match="answered 500"):
+        index.add([{"id": "n", "text": "new"}])
+    assert by_id(Index(index.path)) == by_id(index) == before
+    assert "n" not in Index(index.path).forward.row_of
+
+
+@pytest.mark.parametrize("cut", [1, 10, 30, 400])
+def test_a_journal_that_was_cut(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "i"
+    with pytest.raises(DataError), pytest.warns(FirstpageWarning):
+        Index.from_documents(many(600), path, latent=0, vectors=HashEncoder(fail_after=300))
+    journal = path / JOURNAL
+    content = journal.read_bytes()
+    journal.write_bytes(content[:-cut])
+    encoder = HashEncoder()
+    assert Index(path).add_vectors(encoder).embedded > 344
+    assert by_id(Index(path)) == {f"d{i}": expected_codes(encoder, f"word{i}") for i in range(600)}
+
+
+def test_a_journal_of_another_encoder_or_of_nonsense(tmp_path: Path) -> None:
+    path, encoder = tmp_path / "i", HashEncoder()
+    with pytest.raises(DataError), pytest.warns(FirstpageWarning):
+        Index.from_documents(many(300), path, latent=0, vectors=HashEncoder(fail_after=280))
+    assert Index(path).add_vectors(HashEncoder(salt="other")).embedded == 300
+    (path / JOURNAL).write_bytes(b"\xff" * 1000)
+    index = Index(path)
+    assert index.add_vectors(encoder, replace=True).embedded == 300
+    assert by_id(index)["d7"] == expected_codes(encoder, "word7")
+
+
+KILLED = """
+import sys, time
+from tests.search.test_vectors import HashEncoder, many
+import firstpage as fp
+
+class Slow(HashEncoder):
+    def encode_documents(self, texts):
+        if len(self.encoded) >= 512:
+            print("ready", flush=True)
+            time.sleep(100)
+        return super().encode_documents(texts)
+
+index = fp.Index(sys.argv[1])
+if sys.argv[2] == "vectors":
+    index.add_vectors(Slow(), replace=True)
+else:
+    index.add(many(1500), vectors=Slow())
+"""
+
+
+@pytest.mark.parametrize("change", ["vectors", "documents"])
+def test_a_killed_writer(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "i"
+    salt = "old" if change == "vectors" else ""
+    documents = many(1500) if change == "vectors" else [{"id": "first", "text": "word"}]
+    before = Index.from_documents(documents, path, latent=0, vectors=HashEncoder(salt=salt))
+    code = [sys.executable, "-c", KILLED, str(path), change]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        writer.kill()
+    left = Index(path)
+    assert by_id(left) == by_id(before)
+    encoder = HashEncoder()
+    if change == "vectors":
+        assert left.add_vectors(encoder, replace=True).embedded == 1500 - 512
+    else:
+        assert left.add(many(1500), vectors=encoder).embedded == 1500 - 512
+    assert by_id(left)["d1499"] == expected_codes(encoder, "word1499")
+    assert by_id(left)["d3"] == expected_codes(encoder, "word3")
+    kinds = {re.sub("-.*", "", entry.name) for entry in path.iterdir()}
+    assert kinds == {"engine", "forward", "index.json", "statistics", "dense"}
+
+
+@pytest.mark.parametrize("name", ["codes", "scales", "ends", "digests"])
+def test_damaged_files(index: Index, name: str, tmp_path: Path) -> None:
+    folder = next(index.path.glob("dense-*"))
+    copy = tmp_path / "copy"
+    shutil.copytree(index.path, copy)
+    file = copy / folder.name / name
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(DataError, match=f"{name}: damaged .* build the index again"):
+        Index(copy)
+    file.unlink()
+    with pytest.raises(DataError, match="damaged"):
+        Index(copy)
+    if name in ("scales", "ends"):
+        file.write_bytes(b"\xff" * 1000)
+        with pytest.raises(DataError, match=r"damaged .*its numbers are impossible"):
+            Index(copy)
+
+
+def test_a_second_writer_is_refused(index: Index, encoder: HashEncoder) -> None:
+    with storage.writer_lock(index.path):
+        for change in (lambda: index.add_vectors(encoder), index.drop_vectors):
+            with pytest.raises(DataError, match="another process writes to this index"):
+                change()
+
+
+# --- vectors that were computed elsewhere
+
+
+def test_precomputed_vectors(tmp_path: Path) -> None:
+    table = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    with pytest.warns(FirstpageWarning) as notes:
+        index = Index.from_documents(
+            DOCUMENTS, tmp_path / "i", latent=0, vectors=(["a", "d", "zz", "d"], table)
+        )
+    assert [str(note.message).partition(": ")[2] for note in notes] == [
+        "1 of 3 ids are not those of documents, such as 'zz'; their vectors are left out.",
+        "2 of 4 documents have no vectors in the table of vectors, such as 'b'.",
+    ]
+    record = index.encoder_record
+    assert record is not None
+    assert (record["name"], record["dimensions"]) == ("file", 6)
+    codes = document_codes(table)[0].tolist()
+    assert by_id(index) == {"a": [codes[0]], "d": [codes[1], codes[3]]}
+    with pytest.warns(FirstpageWarning, match="2 of 2 documents have no vectors; those of this"):
+        index.add([{"id": "n", "text": "new"}, {"id": "m", "text": "more"}])
+    changes = index.add([{"id": "n", "text": "newer"}], vectors=(["n"], table[:1]))
+    assert changes.embedded == 1
+    assert by_id(index)["n"] == [codes[0]]
+    index.add([{**DOCUMENTS[0], "id": "a"}])  # its text is the same, so its vector stays
+    assert by_id(index)["a"] == [codes[0]]
+    with pytest.raises(DataError, match="has vectors of 6 dimensions; those of 'file' have 3"):
+        index.add([{"id": "o", "text": "x"}], vectors=(["o"], np.eye(3)[:1]))
+    with pytest.raises(DataError, match="its vectors were computed elsewhere; those of new"):
+        index.add([{"id": "o", "text": "x"}], vectors=HashEncoder(6))
+
+
+BAD_TABLES = [
+    (["a"], [[0.0, 0.0]], "1 vectors are zero, such as that of 'a'"),
+    (["a", "b"], [[1.0, 0.0], [np.nan, 0.0]], "1 vectors are not finite, such as that of 'b'"),
+    (["a"], np.eye(2), "there are 2 vectors, but 1 ids"),
+    ([], np.empty((0, 2)), r"has no table of vectors; its shape is \(0, 2\)"),
+    (["a"], [1.0, 2.0], r"has no table of vectors; its shape is \(2,\)"),
+    (["a"], [["x"]], "the vectors are not numbers of one shape"),
+    (["a", "b"], [[1.0], [1.0, 2.0]], "the vectors are not numbers of one shape"),
+    (["q", "r"], np.eye(2), "none of its 2 ids is that of a document; they are such as 'q'"),
+]
+
+
+@pytest.mark.parametrize(("ids", "table", "message"), BAD_TABLES)
+def test_bad_tables(tmp_path: Path, ids: list[str], table: Any, message: str) -> None:
+    index = Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0)
+    with pytest.raises(DataError, match=message) as raised:
+        index.add_vectors((ids, table))
+    assert "\n" not in str(raised.value)
+    assert Index(index.path).vectors is None
+
+
+def test_lengths_are_reported() -> None:
+    with pytest.warns(FirstpageWarning, match="lengths from 1 to 5; they are scaled to length 1"):
+        PrecomputedVectors(["a", "b"], np.array([[1.0, 0.0], [3.0, 4.0]]))
+    PrecomputedVectors(["a", "b"], np.array([[0.0, 5.0], [3.0, 4.0]]))
+
+
+def test_bad_encoders(tmp_path: Path) -> None:
+    index = Index.from_documents(many(3), tmp_path / "i", latent=0)
+
+    class Wrong(HashEncoder):
+        def encode_documents(self, texts: Sequence[str]) -> Any:
+            return self.answer
+
+        answer: Any = None
+
+    for answer in (np.ones((2, 16)), np.ones((3, 4)), np.full((3, 16), np.nan)):
+        encoder = Wrong()
+        encoder.answer = answer
+        with pytest.raises(DataError, match="hash: must return one finite vector of 16 dimens"):
+            index.add_vectors(encoder)
+    encoder.answer = np.zeros((3, 16))  # texts without tokens
+    with pytest.warns(FirstpageWarning, match="3 of 3 documents have no text"):
+        index.add_vectors(encoder)
+    assert stored(index).n_vectors == 0
+    assert len(stored(index).search(np.ones(16), 5, index.forward.deleted)[0]) == 0
