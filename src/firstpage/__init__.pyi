@@ -85,6 +85,7 @@ from firstpage.learning.rankers import objective as objective
 from firstpage.learning.rankers import ranker as ranker
 from firstpage.learning.rankers import tune as tune
 from firstpage.search import BM25 as BM25
+from firstpage.search import FirstStage as FirstStage
 from firstpage.search import Index as Index
 from firstpage.search import Queries as Queries
 from firstpage.search import Searcher as Searcher

@@ -320,8 +320,8 @@ def test_tuning_stores_only_what_is_better(
     for name, document in (("title", "d1"), ("text", "d2"), ("stray", "other")):
         Path(f"{name}.qrels").write_text(f"q1 0 {document} 1\n")
     first = run(*tune, "title.qrels")
-    stored = fp.Index("i").scoring
-    assert stored != index.scoring
+    stored = fp.Index("i").first_stage.scoring
+    assert stored != index.first_stage.scoring
     assert (
         f"note: i: stored {stored}, with NDCG@10 1.0000 on 1 judged queries; before BM25(k1=1."
         in (first.stderr)
@@ -331,6 +331,6 @@ def test_tuning_stores_only_what_is_better(
         again.stderr
     )
     assert run(*tune, "stray.qrels").returncode == 1
-    assert fp.Index("i").scoring == stored
+    assert fp.Index("i").first_stage.scoring == stored
     assert run(*tune, "text.qrels").returncode == 0
-    assert fp.Index("i").scoring != stored
+    assert fp.Index("i").first_stage.scoring != stored

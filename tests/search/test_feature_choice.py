@@ -12,7 +12,7 @@ import firstpage as fp
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.dataset import Dataset
 
-SHORT = ("title.bm25", "text.coverage", "price.value", "size", "embedding.cosine")
+SHORT = ("title.bm25", "text.coverage", "price.value", "size", "vector.similarity")
 LONG = tuple(f"title.{name}_sum" for name in ("tf", "idf", "tfidf"))
 RECIPE: dict[str, Any] = {
     "features": [*SHORT, *LONG], "own": ["size=own:size"], "embed": None,

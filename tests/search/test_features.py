@@ -16,7 +16,7 @@ from tests.narrow import dense, instance
 
 OWN = "tests.search.own_features"
 WORDS = [f"w{i}" for i in range(45)]
-NOT_LATENT = [*(name for name in FAMILIES if name != "latent"), "values"]
+NOT_LATENT = [*(name for name in FAMILIES if name not in ("latent", "vector")), "values"]
 
 
 def documents(count: int = 50) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_selection(index: Index, run: Run, words: str | list[str], names: set[st
     assert set(features.names) == names
     every = TextFeatures(index, [*NOT_LATENT, "latent.feedback"])
     query = index.forward.query("w1 w2")
-    rows, _ = index.retrieve(query, 10)
+    rows = index.retrieve(query, 10).rows
     columns = [every.names.index(name) for name in features.names]
     some, all_ = features.compute(query, rows), every.compute(query, rows)
     np.testing.assert_array_equal(some, all_[:, columns])
@@ -287,7 +287,7 @@ def test_threads_do_not_matter(index: Index, tmp_path: Path) -> None:
 def test_the_order_of_candidates_does_not_matter(index: Index) -> None:
     features = TextFeatures(index, [*NOT_LATENT, "latent.feedback"])
     query = index.forward.query("w1 w2 w3")
-    rows, _ = index.retrieve(query, 12)
+    rows = index.retrieve(query, 12).rows
     X = features.compute(query, rows)
     shuffled = np.random.default_rng(0).permutation(12)
     np.testing.assert_array_equal(features.compute(query, rows[shuffled]), X[shuffled])
@@ -355,14 +355,14 @@ def test_a_recipe_refuses_another_index(index: Index, tmp_path: Path) -> None:
 def test_only_latent_features_depend_on_the_latent_space(tmp_path: Path) -> None:
     index = Index.from_documents(documents(), tmp_path / "i", latent=8)
     query = index.forward.query("red shoes")
-    rows, _ = index.retrieve(query, 5)
+    rows = index.retrieve(query, 5).rows
     plain, latent = TextFeatures(index, "letor"), TextFeatures(index, ["letor", "latent.feedback"])
     recipes, values = [plain.recipe(), latent.recipe()], plain.compute(query, rows)
     index.fit_latent(4)
     assert np.array_equal(plain.compute(query, rows), values)
     served = TextFeatures.from_recipe(index, recipes[0], "m")
     assert np.array_equal(served.compute(query, rows), values)
-    with pytest.raises(DataError, match="the latent space has changed"):
+    with pytest.raises(DataError, match="the latent space or the encoder of vectors has changed"):
         latent.compute(query, rows)
     with pytest.raises(DataError, match="m: was trained with another latent space than"):
         TextFeatures.from_recipe(index, recipes[1], "m")

@@ -23,6 +23,7 @@ from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument
 from firstpage.search.families import FAMILIES
+from firstpage.search.first_stage import FirstStage
 from firstpage.search.retrieval import BM25
 from firstpage.search.schema import SAMPLE
 from tests.patience import PATIENCE
@@ -256,7 +257,7 @@ def test_generation(index: Index, tmp_path: Path) -> None:
     assert index.generation == 1
     index.add([{"id": "s9", "title": "socks"}])
     assert index.generation == 2
-    index.set_scoring(BM25(k1=2.0))
+    index.set_first_stage(FirstStage(scoring=BM25(k1=2.0)))
     assert index.generation == Index(index.path).generation == 2
     index.delete(["s9"])
     index.fit_latent(2)
@@ -383,7 +384,7 @@ def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
     assert state(index) == state(fresh)
     columns = []
     for each in (index, fresh):
-        features = TextFeatures(each, [*(name for name in FAMILIES if name != "latent"), "values"])
+        features = TextFeatures(each, [*(name for name in FAMILIES if name not in ("latent", "vector")), "values"])
         rows = each.forward.rows(sorted(live), "")
         columns.append(features.compute(each.forward.query("red w1 w1 shoe w99"), rows))
         chosen = [i for i, name in enumerate(features.names) if not name.startswith("feedback")]

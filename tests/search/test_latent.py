@@ -127,7 +127,8 @@ def test_cosines_are_the_features(tmp_path: Path) -> None:
         features = TextFeatures(index, "latent")
     assert features.names == ("latent.similarity_32", "latent.feedback")
     query = index.forward.query("w1 w2 w2 w3")
-    candidates, scores = index.retrieve(query, 30)
+    found = index.retrieve(query, 30)
+    candidates, scores = found.rows, found.scores
     X = features.compute(query, candidates)
     assert index.latent is not None
     vectors = index.latent_vectors[candidates].astype(float)
@@ -199,7 +200,7 @@ def test_changes_fold_in_and_a_new_fit_changes_the_fingerprint(tmp_path: Path) -
     assert "61 documents came and 1 went" in str(caught[-1].message)
     index.fit_latent(6)
     assert index.latent_changes == (0, 0)
-    with pytest.raises(DataError, match="the latent space has changed; create the features again"):
+    with pytest.raises(DataError, match="has changed; create the features again"):
         searcher.search("red shoe")
     assert index.fingerprint != before
     index.delete(index.forward.ids[:0])

@@ -46,7 +46,7 @@ def test_memory(index: Index) -> None:
     query = index.forward.query(text)
     assert len(query.terms) > 0.95 * N_WORDS
     assert peak_megabytes(lambda: Searcher(index).search(text)) < 60
-    rows, _ = index.retrieve(query, 100)
+    rows = index.retrieve(query, 100).rows
     features = TextFeatures(index, "letor,matching,first_stage,query,feedback")
     started = time.process_time()
     assert peak_megabytes(lambda: features.compute(query, rows)) < 90
@@ -77,7 +77,7 @@ def test_the_limit_is_reported(index: Index) -> None:
 
 def test_repeated_words_take_no_time(index: Index) -> None:
     query = index.forward.query("w1 " * forward.MAX_WORDS)
-    rows, _ = index.retrieve(query, 100)
+    rows = index.retrieve(query, 100).rows
     features = TextFeatures(index, "matching")
     features.compute(query, rows)
     started = time.process_time()

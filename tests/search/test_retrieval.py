@@ -12,6 +12,7 @@ import pytest
 from firstpage import Index, Qrels
 from firstpage.core.errors import DataError
 from firstpage.search.analyzer import Analyzer
+from firstpage.search.first_stage import FirstStage
 from firstpage.search.retrieval import BM25
 from firstpage.search.tuning import GRID_B, GRID_K1, Pools
 from tests.search.plain import PlainCollection
@@ -91,7 +92,8 @@ def test_scores_of_bm25s(index: Index, plain: PlainCollection, k1: float, b: flo
     other.index([terms["document"] for terms in plain.terms.values()], show_progress=False)
     for text in ("w1 w5", "w0", "w4 w7 w11 w2"):
         theirs = other.get_scores(Analyzer().terms(text))
-        rows, scores = index.retrieve(index.forward.query(text), 100, BM25(k1, b))
+        found = index.retrieve(index.forward.query(text), 100, BM25(k1, b))
+        rows, scores = found.rows, found.scores
         np.testing.assert_allclose(scores, theirs[rows] * (k1 + 1), rtol=1e-5)
         assert len(rows) == np.count_nonzero(theirs)
 
@@ -109,20 +111,20 @@ REFUSED = [
 @pytest.mark.parametrize(("parameters", "message"), REFUSED)
 def test_refused_parameters(index: Index, parameters: dict[str, float], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        index.search("w1", scoring=BM25(**parameters))  # type: ignore[arg-type]
+        index.search("w1", first=BM25(**parameters))  # type: ignore[arg-type]
 
 
 def test_stored_scoring(collection: dict[str, dict[str, str]], tmp_path: Path) -> None:
     rows = [{"id": name, **values} for name, values in collection.items()]
     index = Index.from_documents(rows, tmp_path / "i", latent=0)
     scoring = BM25(0.9, 0.4, {"title": 2.0})
-    index.set_scoring(scoring)
+    index.set_first_stage(FirstStage(scoring=scoring))
     index.add([{"id": "new", "title": "w1"}])
     for each in (index, Index(index.path)):
-        assert each.scoring == scoring == BM25.from_dict(scoring.to_dict())
-        assert each.search("w1 w3") == index.search("w1 w3", scoring=scoring)
+        assert each.first_stage.scoring == scoring == BM25.from_dict(scoring.to_dict())
+        assert each.search("w1 w3") == index.search("w1 w3", 10, scoring)
     with pytest.raises(DataError, match="no text field 'brand'"):
-        index.set_scoring(BM25(weights={"brand": 1.0}))
+        index.set_first_stage(FirstStage(scoring=BM25(weights={"brand": 1.0})))
 
 
 # --- tuning

@@ -92,7 +92,7 @@ def test_reasons(index: Index, ranker: fp.Ranker, model: Model) -> None:
     assert features is not None
     assert len(results.reasons) == len(results) == 4
     query = index.forward.query("w1 w5")
-    rows, _ = index.retrieve(query, 100)
+    rows = index.retrieve(query, 100).rows
     X = features.compute(query, rows)
     _, contributions = model.contributions(X, np.array([0, len(X)]), np.arange(len(X)))
     assert contributions.base is not None
@@ -168,7 +168,7 @@ def test_the_scoring_of_the_features_retrieves(index: Index) -> None:
     """A model is searched with the first stage of its training, whatever the index has now."""
     scoring = fp.BM25(0.4, 0.1, {"title": 5.0})
     run = index.candidates(QUERIES, DEPTH, scoring)
-    features = TextFeatures(index, ["letor", "first_stage"], scoring=scoring)
+    features = TextFeatures(index, ["letor", "first_stage"], first=scoring)
     with pytest.warns(FirstpageWarning, match="candidates are judged"):
         trained = features.dataset(QUERIES, run, qrels(run))
     column = features.names.index("first_stage.score")
@@ -176,6 +176,6 @@ def test_the_scoring_of_the_features_retrieves(index: Index) -> None:
     ranker = fp.ListNet(normalize="standard").fit(trained)
     searcher = Searcher(index, ranker, candidates=DEPTH)
     assert searcher.features is not None
-    assert searcher.features.scoring == scoring
+    assert searcher.first_stage.scoring == scoring
     name, text = QUERIES[4]
     assert set(searcher.search(text, DEPTH).ids) == set(run.to_dict()[name])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-from firstpage.search import Index, read_documents
+from firstpage.search import Index, Kind, read_documents
 
 
 @documented_command(
@@ -70,6 +72,17 @@ from firstpage.search import Index, read_documents
     show_default="by the file",
     help="Format of DOCUMENTS: jsonl, csv, tsv, parquet, trec, smart, npl or folder.",
 )
+@click.option(
+    "--first",
+    type=click.Choice(["bm25", "dense", "hybrid"]),
+    show_default="hybrid with vectors, bm25 without",
+    help="How searches find documents: by words, by vectors, or by both.",
+)
+@click.option(
+    "--typos/--no-typos",
+    default=None,
+    help="Whether searches correct words that no document contains.",
+)
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
 )
@@ -87,6 +100,8 @@ def command(
     id_field: str | None,
     ignored: tuple[str, ...],
     document_format: str | None,
+    first: Kind | None,
+    typos: bool | None,
     latent: int,
     refit: bool,
 ) -> None:
@@ -96,8 +111,10 @@ def command(
     or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
     usually a `title` and a `text`, and any other fields.
     """
-    if not documents and not deleted and not refit:
-        raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")
+    settings = {"kind": first, "typos": typos}
+    changed = {name: value for name, value in settings.items() if value is not None}
+    if not documents and not deleted and not refit and not changed:
+        raise click.UsageError("name DOCUMENTS to index, or --delete, --refit, --first or --typos.")
     if add + sync + overwrite > 1:
         raise click.UsageError("--add, --sync and --overwrite exclude each other; give one.")
     creating = bool(documents) and not add and not sync
@@ -125,6 +142,7 @@ def command(
             )
             print(f"wrote {index}", file=sys.stderr)
             _note_blanks(index)
+            _set_first_stage(index, changed)
             return
         index = Index(output)
         if deleted:
@@ -139,6 +157,14 @@ def command(
         if refit:
             index.fit_latent(latent)
             print(f"{output}: fitted the latent space again", file=sys.stderr)
+        _set_first_stage(index, changed)
+
+
+def _set_first_stage(index: Index, changed: Mapping[str, Any]) -> None:
+    """Store how searches find documents, if an option says so."""
+    if changed:
+        index.set_first_stage(replace(index.first_stage, **changed))
+        print(f"{index.path}: searches by {index.first_stage}", file=sys.stderr)
 
 
 def _note_blanks(index: Index) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,13 @@ from firstpage.data import Qrels, Run, fold_subsets
 from firstpage.data.formats import check_output, read_run, write, write_run
 from firstpage.search import (
     BM25,
+    FirstStage,
     Index,
-    Pools,
+    Kind,
     Queries,
     Searcher,
     SearchResults,
+    StageTuner,
     TextFeatures,
     read_queries,
     value_text,
@@ -41,6 +42,14 @@ query_options = options.combine(
         help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
     ),
     click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."),
+)
+
+
+first_option = click.option(
+    "--first",
+    type=click.Choice(["bm25", "dense", "hybrid"]),
+    show_default="as INDEX stores it: hybrid if it has vectors",
+    help="Retrieve documents by words (bm25), by vectors (dense), or by both.",
 )
 
 
@@ -67,12 +76,14 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @documented_command(
     "candidates",
     "firstpage candidates shop.index queries.jsonl -o candidates.run",
+    "firstpage candidates shop.index queries.jsonl --first hybrid -o candidates.run",
     "firstpage candidates shop.index queries.jsonl --tune --qrels shop.qrels \\\n"
     "  -o candidates.run",
 )
 @query_options
 @options.output("run", required=True, help="Write the candidates to this run.")
 @options.integer("--depth", default=100, help="Candidates per query.")
+@first_option
 @click.option("--k1", type=click.FloatRange(0), metavar="X", help="Parameter of BM25.")
 @click.option("--b", type=click.FloatRange(0, 1), metavar="X", help="Parameter of BM25.")
 @click.option(
@@ -85,8 +96,9 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @click.option(
     "--tune",
     is_flag=True,
-    help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and store them "
-    "in INDEX for later searches, unless the stored ones are as good.",
+    help="Choose k1, b and the weights of fields for the best NDCG@10 on --qrels, and by nested "
+    "cross-validation how words and vectors are fused, and store them in INDEX for later searches, "
+    "unless the stored ones are as good.",
 )
 @click.option(
     "--qrels", type=options.FILE, help="With --tune: judgments (TREC qrels or truth.jsonl)."
@@ -98,7 +110,7 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
     "for `crossval` with as many folds and the same seed; nothing is stored.",
 )
 @options.seed
-@options.tag("bm25")
+@options.tag("the kind of the first stage")
 def candidates_command(
     index: Path,
     queries: Path,
@@ -106,6 +118,7 @@ def candidates_command(
     ordinal: bool,
     output: Path,
     depth: int,
+    first: Kind | None,
     k1: float | None,
     b: float | None,
     weights: tuple[str, ...],
@@ -117,8 +130,9 @@ def candidates_command(
 ) -> None:
     """Retrieve the candidates of queries.
 
-    Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
-    and writes a run, which `features`, `evaluate` and `label setup` read.
+    Searches INDEX for the texts of QUERIES by words (BM25 over weighted fields), by the vectors of
+    `firstpage index --vectors`, or by both, and writes a run, which `features`, `evaluate`,
+    `hybrid` and `label setup` read.
     """
     if tune != (qrels is not None):
         raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
@@ -130,27 +144,30 @@ def candidates_command(
     typed = _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     if judgments is not None and folds is not None:
-        run = _tuned_by_fold(opened, typed, judgments, depth, folds, seed)
+        run = _tuned_by_fold(opened, typed, judgments, depth, first, folds, seed)
     else:
         if judgments is not None:
-            scoring: BM25 | None = _tune(opened, typed, judgments)
+            stage = _tune(opened, typed, judgments, first, seed)
         else:
-            scoring = _scoring(opened, k1, b, weights)
+            stage = _stage(opened, first, k1, b, weights)
         with shared.progress_bar("candidates") as progress:
-            run = opened.candidates(typed, depth, scoring, progress)
+            run = opened.candidates(typed, depth, stage, progress)
     if tag is not None:
         run = replace(run, name=tag)
     write_run(run, output)
     print(f"wrote {run} to {output}", file=sys.stderr)
 
 
-def _scoring(
-    index: Index, k1: float | None, b: float | None, weights: tuple[str, ...]
-) -> BM25 | None:
-    """Return the scoring of the options, or None for that of the index."""
-    if k1 is None and b is None and not weights:
-        return None
-    stored = index.scoring
+def _stage(
+    index: Index,
+    first: Kind | None,
+    k1: float | None,
+    b: float | None,
+    weights: tuple[str, ...],
+) -> FirstStage:
+    """Return the first stage of the options; report where it is not that of the index."""
+    stored = index.stage(first)
+    scoring = stored.scoring
     chosen: dict[str, float] = {}
     for text in weights:
         name, _, value = text.rpartition("=")
@@ -161,60 +178,85 @@ def _scoring(
         except ValueError:
             raise click.UsageError(f"--weight {text}: write FIELD=NUMBER.") from None
     scoring = BM25(
-        stored.k1 if k1 is None else k1, stored.b if b is None else b, {**stored.weights, **chosen}
+        scoring.k1 if k1 is None else k1,
+        scoring.b if b is None else b,
+        {**scoring.weights, **chosen},
     )
-    if scoring != stored:
+    if scoring != stored.scoring:
         shared.note(
             f"these candidates are scored by {scoring}; searches and features of {index.path} use "
-            f"{stored}."
+            f"{stored.scoring}."
         )
-    return scoring
+    return replace(stored, scoring=scoring)
 
 
-def _tune(index: Index, queries: Queries, qrels: Qrels) -> BM25:
-    """Return the best scoring on judged queries, and store it unless the stored one is as good."""
-    pools = Pools(index.forward, index.engine, queries, qrels)
+def _tune(
+    index: Index, queries: Queries, qrels: Qrels, first: Kind | None, seed: int
+) -> FirstStage:
+    """Return the best first stage on judged queries, and store it unless nothing is better."""
+    before = index.first_stage
+    tuner = StageTuner(index, queries, qrels, first, seed)
     with shared.progress_bar("tuning") as progress:
-        scoring, value = pools.tune(progress=progress)
-    before = index.scoring
-    value_before = pools.value(before)
-    on = f"on {len(pools)} judged queries"
-    if value <= value_before:
+        tuned = tuner.tune(present=before.scoring, progress=progress)
+    on = f"on {len(tuner.pools)} judged queries"
+    if tuned.fusion is not None:
+        print(tuned.fusion, file=sys.stderr)
+    elif tuned.verdict:
+        shared.note(tuned.verdict)
+    scoring = tuned.stage.scoring
+    value_before = tuner.pools.value(before.scoring)
+    if scoring == before.scoring:
         shared.note(
-            f"{index.path}: keeps {before}, with NDCG@10 {value_before:.4f} {on}; tuning found "
+            f"{index.path}: keeps {scoring}, with NDCG@10 {value_before:.4f} {on}; tuning found "
             "nothing better."
         )
-        return before
-    index.set_scoring(scoring)
-    shared.note(
-        f"{index.path}: stored {scoring}, with NDCG@10 {value:.4f} {on}; before {before}, with "
-        f"{value_before:.4f}."
-    )
-    return scoring
+    stored = replace(tuned.stage, typos=before.typos)
+    if first == "bm25":  # says nothing about the others
+        stored = replace(before, scoring=scoring)
+    if stored != before:
+        index.set_first_stage(stored)
+        values = f"NDCG@10 {tuned.value:.4f} {on}; before {before.scoring}, with {value_before:.4f}"
+        shared.note(
+            f"{index.path}: stored {stored}, with {values}."
+            if stored.kind == "bm25"
+            else f"{index.path}: stored {stored}; its BM25 alone has {values}."
+        )
+    return replace(stored, kind="bm25") if first == "bm25" else stored
 
 
 def _tuned_by_fold(
-    index: Index, queries: Queries, qrels: Qrels, depth: int, folds: int, seed: int
+    index: Index,
+    queries: Queries,
+    qrels: Qrels,
+    depth: int,
+    first: Kind | None,
+    folds: int,
+    seed: int,
 ) -> Run:
-    """Return candidates whose scoring was tuned on the queries of other folds."""
-    listed = _with_candidates(index, queries)
-    pools = Pools(index.forward, index.engine, listed, qrels)
+    """Return candidates whose first stage was tuned on the queries of other folds."""
+    listed = _with_candidates(index, queries, first)
+    tuner = StageTuner(index, listed, qrels, first, seed)
     table: dict[str, dict[str, float]] = {name: {} for name, _ in listed}
+    kinds: dict[str, None] = {}
     with shared.progress_bar("tuning") as progress:
         for number, subsets in enumerate(fold_subsets(len(listed), folds, seed), 1):
             test = [listed[i] for i in subsets[-1].tolist()]
             train = {listed[i][0] for subset in subsets[:-1] for i in subset.tolist()}
-            scoring, value = pools.tune(train)
-            shared.note(f"fold {number}: {scoring}, with NDCG@10 {value:.4f} on its training data.")
-            table |= index.candidates(test, depth, scoring).to_dict()
+            tuned = tuner.tune(train)
+            shared.note(
+                f"fold {number}: {tuned.stage}, with NDCG@10 {tuned.value:.4f} of its BM25 on its "
+                "training data."
+            )
+            table |= index.candidates(test, depth, tuned.stage).to_dict()
+            kinds[tuned.stage.kind] = None
             if progress is not None:
                 progress(number, folds)
-    return Run.from_dict(table, "bm25")
+    return Run.from_dict(table, next(iter(kinds)) if len(kinds) == 1 else "tuned by fold")
 
 
-def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
+def _with_candidates(index: Index, queries: Queries, first: Kind | None) -> list[tuple[str, str]]:
     """Return the queries with candidates: those that a data file of features contains."""
-    return [(name, text) for name, text in queries if index.search(text, 1)]
+    return [(name, text) for name, text in queries if index.search(text, 1, first)]
 
 
 @documented_command(
@@ -243,13 +285,6 @@ def _with_candidates(index: Index, queries: Queries) -> list[tuple[str, str]]:
     help="Feature of your own: a function of the query's text and a list of documents, which "
     "returns one number per document; may be repeated.",
 )
-@click.option(
-    "--embed",
-    type=options.FOLDER,
-    metavar="FOLDER",
-    help="Add the similarity by a sentence-transformers model in this folder: embedding.cosine and "
-    "embedding.max_similarity. Nothing is downloaded.",
-)
 @options.output(
     "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
 )
@@ -262,7 +297,6 @@ def features_command(
     qrels: Path | None,
     features: str | None,
     own: tuple[str, ...],
-    embed: Path | None,
     output: Path,
 ) -> None:
     """Compute features of queries and candidates.
@@ -277,8 +311,7 @@ def features_command(
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     run = read_run(candidates)
-    with shared.progress_bar("embedding") if embed else nullcontext() as progress:
-        computed = TextFeatures(opened, features or "all", own, embed=embed, progress=progress)
+    computed = TextFeatures(opened, features or "all", own)
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, run, judgments, progress=progress)
     if features is None and judgments is not None:
@@ -313,6 +346,7 @@ def features_command(
     metavar="MODULE:FUNCTION",
     help="With --model: feature of your own that the model may use; may be repeated.",
 )
+@first_option
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
@@ -322,6 +356,7 @@ def search_command(
     depth: int | None,
     candidates: int,
     own: tuple[str, ...],
+    first: Kind | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -332,7 +367,7 @@ def search_command(
     options.only_with("--model", model is not None, "explain", "candidates", "own")
     if own:
         options.search_current_folder()
-    searcher = Searcher(index, model, candidates, own)
+    searcher = Searcher(index, model, candidates, own, first)
     results = searcher.search(text, depth, 5 if explain else 0)
     outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)
 
@@ -344,6 +379,7 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
             "id": name,
             "score": score,
             "first_stage_rank": int(before),
+            "stage_ranks": results.stage_ranks[rank - 1],
             "document": document,
             **({"reasons": dict(results.reasons[rank - 1])} if results.reasons else {}),
         }
@@ -358,7 +394,15 @@ def _json(searcher: Searcher, results: SearchResults) -> str:
             1,
         )
     ]
-    return json.dumps({"query": results.text, "candidates": results.n_candidates, "results": rows})
+    return json.dumps(
+        {
+            "query": results.text,
+            "corrected": dict(results.corrected),
+            "first_stage": searcher.first_stage.kind,
+            "candidates": results.n_candidates,
+            "results": rows,
+        }
+    )
 
 
 def _text(searcher: Searcher, results: SearchResults) -> str:
@@ -366,12 +410,17 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
         query = searcher.index.forward.query(results.text)
         empty = not query.length and not query.n_unknown
         return f"no document matches{': the query has no words but stop words' if empty else ''}."
-    lines = []
+    lines = [
+        f"no document contains {word}; {term} stands for it" for word, term in results.corrected
+    ]
     documents = searcher.index.documents(results.ids)
     rows = zip(results.ids, results.scores, results.first_stage_ranks, documents, strict=True)
     for rank, (name, score, before, document) in enumerate(rows, 1):
-        moved = "" if searcher.model is None or before == rank else f"  (first stage: {before})"
-        lines.append(f"{rank:>3}. {name}  {score:.4f}{moved}")
+        moved = [] if searcher.model is None or before == rank else [f"first stage: {before}"]
+        if len(searcher.first_stage.stages) > 1:
+            moved += [f"{each} {at}" for each, at in results.stage_ranks[rank - 1].items()]
+        remark = f"  ({', '.join(moved)})" if moved else ""
+        lines.append(f"{rank:>3}. {name}  {score:.4f}{remark}")
         lines.append(f"     {_title(searcher.index, document)}")
         if results.reasons:
             reasons = (f"{feature} {value:+.3f}" for feature, value in results.reasons[rank - 1])

@@ -31,6 +31,12 @@ from firstpage.core import require_extras
     help="With --index: documents of the first stage that the model ranks.",
 )
 @click.option(
+    "--against",
+    type=click.Choice(["bm25", "dense", "hybrid"]),
+    show_default="the first stage of the model's candidates",
+    help="With --index: first stage whose results the page shows beside those of the model.",
+)
+@click.option(
     "--feature",
     "own_features",
     multiple=True,
@@ -93,6 +99,7 @@ def command(
     index: Path | None,
     open_page: bool,
     candidates: int,
+    against: str | None,
     own_features: tuple[str, ...],
     feedback: Path | None,
     hosts: tuple[str, ...],
@@ -128,6 +135,7 @@ def command(
         index is not None,
         "open_page",
         "candidates",
+        "against",
         "own_features",
         "feedback",
         "hosts",
@@ -156,5 +164,7 @@ def command(
         hosts=hosts,
         open_page=open_page,
         feedback=feedback,
-        source=None if index is None else serving.IndexSource(index, candidates, own_features),
+        source=None
+        if index is None
+        else serving.IndexSource(index, candidates, own_features, against),
     )

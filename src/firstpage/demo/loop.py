@@ -40,7 +40,9 @@ from firstpage.demo.project import finished_queries, open_store
 from firstpage.demo.rankings import (
     BASELINE,
     COMBINED,
+    ENCODER,
     FOLDS,
+    HYBRID,
     MAIN_MEASURE,
     MEASURES,
     NORMALIZE,
@@ -61,6 +63,7 @@ from firstpage.labeling.app import LOCAL, ServeSettings, check_port, serve
 from firstpage.labeling.app.store import Project, Store
 from firstpage.learning.models import explain
 from firstpage.search import Index, Searcher, TextFeatures, choose_features, read_documents
+from firstpage.search.encoders import Encoder, load_encoder
 
 HOST = "127.0.0.1"
 SEARCH_PORT_OFFSET = 10  # from the port of the labeling application
@@ -109,7 +112,7 @@ def search_port(port: int) -> int:
 @contextmanager
 def search_page(folder: Folder, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Serve the search page in a process of its own, which ends with this one."""
-    words = ["serve", folder / "model.json", "--index", folder / INDEX]
+    words = ["serve", folder / "model.json", "--index", folder / INDEX, "--against", "bm25"]
     options = ["--candidates", DEPTH, "--port", search_port(port), "--host", HOST]
     command = [sys.executable, "-c", RUN_COMMAND, *map(str, (*words, *options))]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as page:
@@ -138,7 +141,7 @@ def _print_servers(folder: Folder, printer: StepPrinter) -> None:
     """Print how to open the labeling application and the search page."""
     labels = ("label", "serve", folder.path, "--open")
     search = ("serve", folder / "model.json", "--index", folder / INDEX)
-    candidates = ("--candidates", str(DEPTH), "--open")
+    candidates = ("--candidates", str(DEPTH), "--against", "bm25", "--open")
     printer.print(f"To see the labels: {command_line(*labels, called=program())}")
     printer.print(f"To search: {command_line(*search, *candidates, called=program())}")
 
@@ -215,7 +218,11 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
     folder.write_rows("queries.jsonl", queries)
     write_qrels(collection.qrels, folder / "answers.qrels")
     documents = read_documents(folder / "documents.jsonl")
-    index = Index.from_documents(documents, folder / INDEX, overwrite=True)
+    encoder = _encoder(printer)
+    with printer.progress("documents") as progress:
+        index = Index.from_documents(
+            documents, folder / INDEX, overwrite=True, vectors=encoder, progress=progress
+        )
     with _without_warnings():
         write_run(index.candidates(collection.queries, DEPTH), folder / "candidates.run")
     candidates = read_run(folder / "candidates.run")  # as the next commands do
@@ -234,7 +241,10 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
             f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}; "
             f"{len(collection.unanswered)} questions without another answer are left out"
         )
-    printer.command("index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite")
+    vectors = ("--vectors", ENCODER) if encoder else ()
+    printer.command(
+        "index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite", *vectors
+    )
     printer.command(
         "candidates",
         folder / INDEX,
@@ -245,6 +255,15 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
         folder / "candidates.run",
     )
     return index, candidates
+
+
+def _encoder(printer: StepPrinter) -> Encoder | None:
+    """Return the encoder of texts; say why there is none, as the demo then searches by words."""
+    try:
+        return load_encoder(ENCODER)
+    except FirstpageError as error:
+        printer.note(f"by words only, without vectors: {error}")
+        return None
 
 
 def _recall(collection: Collection, candidates: Run) -> float:
@@ -295,12 +314,12 @@ def _rankings(
     folder: Folder,
     printer: StepPrinter,
 ) -> Runs:
-    """Rank all questions by BM25 and by the four rankers, tuned and trained on other questions."""
+    """Rank all questions by the first stages and by four rankers, none of which has seen them."""
     folds = split_folds(data, FOLDS, SEED)
     with printer.progress("BM25") as progress:
         baseline = tuned_bm25(index, collection.queries, labels.labels, folds, DEPTH, progress)
     with printer.progress("models") as progress:
-        runs = {BASELINE: baseline, **learned_runs(folds, progress)}
+        runs = {BASELINE: baseline, **_hybrid(index, collection), **learned_runs(folds, progress)}
     for name, run in runs.items():
         write_run(run, folder.run(name))
     tuned = ("--tune", "--qrels", folder / "labels.qrels", "--folds", str(FOLDS))
@@ -308,6 +327,8 @@ def _rankings(
         "candidates",
         folder / INDEX,
         folder / "queries.jsonl",
+        "--first",
+        "bm25",
         *tuned,
         "--depth",
         str(DEPTH),
@@ -334,6 +355,13 @@ def _rankings(
     return runs
 
 
+def _hybrid(index: Index, collection: Collection) -> dict[str, Run]:
+    """Return the ranking by words and vectors, with equal weights, if the index has vectors."""
+    if index.vectors is None:
+        return {}
+    return {HYBRID: index.candidates(collection.queries, DEPTH, "hybrid")}
+
+
 def _evaluate(
     store: Store,
     index: Index,
@@ -349,6 +377,7 @@ def _evaluate(
     with printer.step("Compare the rankings by the correct answers"), _without_warnings():
         compared = compare_with_baseline(BASELINE, runs, answers)
         printer.note(means_table(compared.comparison).text())
+        printer.note("\n".join(["", *sentences.steps(compared)]) if compared.steps else "")
         printer.note(sentences.verdict(compared))
         printer.note(sentences.advice(compared, labels))
         listed = [word for name in runs for word in ("--run", folder.run(name))]

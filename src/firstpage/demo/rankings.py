@@ -6,7 +6,7 @@ Every question is ranked by a model that was trained, and a BM25 that was tuned,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from statistics import NormalDist
 
@@ -24,6 +24,8 @@ SEED = 0  # of the folds
 RANKERS = ("ListNet", "ListMLE(k=5)", "FocusedNet(k=5)", "RankSVM")
 NORMALIZE = "standard"
 BASELINE = "BM25"
+HYBRID = "hybrid"  # words and vectors, fused with equal weights
+ENCODER = "minilm"
 COMBINED = "aggregate"
 MAIN_MEASURE = "NDCG@5"
 MEASURES = (MAIN_MEASURE, "NDCG@10", "RR", "Recall@5")
@@ -48,7 +50,8 @@ def tuned_bm25(
         known = set(fold.train.queries) | set(fold.valid.queries)
         scoring, _ = index.tune([q for q in queries if q[0] in known], labels)
         test = [q for q in queries if q[0] in tested]
-        table |= index.candidates(test, depth, scoring).to_dict()
+        stage = replace(index.stage("bm25"), scoring=scoring)
+        table |= index.candidates(test, depth, stage).to_dict()
         if progress is not None:
             progress(number, len(folds))
     return Run.from_dict({name: table[name] for name, _ in queries if name in table}, "bm25")
@@ -94,12 +97,16 @@ def combine_rankings(runs: Runs, labels: Qrels) -> CombinedRanking:
 
 @dataclass(frozen=True, eq=False)
 class BaselineComparison:
-    """The learned rankings compared with tuned BM25, by the correct answers.
+    """The rankings compared with tuned BM25, and with the hybrid if there is one.
+
+    The correct answers judge.
 
     Attributes
     ----------
     comparison : Comparison
         All systems under all measures.
+    over_hybrid : Comparison or None
+        The learned rankings compared with the hybrid whose candidates they rank.
     baseline : str
         The name of the baseline.
     best : str
@@ -109,9 +116,21 @@ class BaselineComparison:
     """
 
     comparison: Comparison
+    over_hybrid: Comparison | None
     baseline: str
     best: str
     first_correct: Mapping[str, int]
+
+    @property
+    def steps(self) -> list[Difference]:
+        """What each step gains: hybrid over BM25, learned over hybrid, and both together."""
+        if self.over_hybrid is None:
+            return []
+        return [
+            difference(self.comparison, MAIN_MEASURE, HYBRID, self.baseline),
+            difference(self.over_hybrid, MAIN_MEASURE, self.best, HYBRID),
+            self.verdict,
+        ]
 
     @property
     def verdict(self) -> Difference:
@@ -141,11 +160,15 @@ class BaselineComparison:
 def compare_with_baseline(baseline: str, systems: Runs, answers: Qrels) -> BaselineComparison:
     """Compare all systems with one of them, the baseline, by the correct answers."""
     comparison = compare(systems, answers, measures=MEASURES, baseline=baseline)
-    means = {e.name: e[MAIN_MEASURE] for e in comparison.evaluations if e.name != baseline}
-    best = max(means, key=lambda name: means[name])
+    means = {e.name: e[MAIN_MEASURE] for e in comparison.evaluations}
+    best = max((name for name in RANKERS if name in means), key=lambda name: means[name])
+    over_hybrid = None
+    if HYBRID in systems:
+        others = {name: run for name, run in systems.items() if name != baseline}
+        over_hybrid = compare(others, answers, measures=MEASURES, baseline=HYBRID)
     grades = answers.to_dict()
     counts = {name: first_correct(run, grades) for name, run in systems.items()}
-    return BaselineComparison(comparison, baseline, best, counts)
+    return BaselineComparison(comparison, over_hybrid, baseline, best, counts)
 
 
 def difference(comparison: Comparison, measure: str, system: str, against: str) -> Difference:

@@ -11,9 +11,10 @@ from firstpage.demo.labeling import DEPTH, K
 from firstpage.demo.output import FILES, INDEX, RUNS, Folder, command_line
 from firstpage.demo.project import ASSESSOR_ERROR_SD, EDITOR_ERROR_SD
 from firstpage.demo.rankings import (
+    ENCODER,
     FOLDS,
+    HYBRID,
     MAIN_MEASURE,
-    RANKERS,
     extremes,
     first_pages,
 )
@@ -54,9 +55,10 @@ def summary(results: DemoResults) -> list[str]:
     """Return the verdict, four key figures, the advice, and two example questions."""
     return [
         f'<p class="answer">{escape(sentences.verdict(results.compared))}</p>',
+        *map(paragraph, sentences.steps(results.compared)),
         _tiles(results),
         '<p class="note">p is the probability of a difference at least this large if the rankings '
-        f"were equally good, corrected for the {len(RANKERS)} rankings compared.</p>",
+        "were equally good, corrected for the rankings compared.</p>",
         f"<h3>What to do</h3>{paragraph(sentences.advice(results.compared, results.labels))}",
         "<h3>What users would see</h3>",
         paragraph(
@@ -75,7 +77,7 @@ def _tiles(results: DemoResults) -> str:
         (
             f"{first[compared.best]} of {n}",
             f"questions have a correct first result with {compared.best}; "
-            f"{first[compared.baseline]} of {n} without learning",
+            f"{first[compared.baseline]} of {n} with {compared.baseline}",
         ),
         (
             f"{labels.minutes / 60:.1f} hours",
@@ -220,11 +222,18 @@ def _labels(results: DemoResults, folder: Folder) -> list[str]:
     ]
 
 
+def _first_stage(results: DemoResults) -> str:
+    """Return what retrieves the candidates."""
+    if HYBRID not in results.systems:
+        return "BM25"
+    return f"A hybrid of BM25 and the vectors of {ENCODER}, fused with equal weights,"
+
+
 def _rankers(results: DemoResults, model: Explanation) -> list[str]:
     rows = model.ordered()[:MAX_FEATURES]
     return [
         paragraph(
-            f"BM25 retrieves {DEPTH} candidates per question; they contain "
+            f"{_first_stage(results)} retrieves {DEPTH} candidates per question; they contain "
             f"{results.candidates_recall:.0%} of the correct answers. The rankers order them by "
             "features of question and document. They are trained on the assessors' labels only; "
             f"every question is ranked by models that were trained without it ({FOLDS} folds). The "

@@ -95,6 +95,7 @@ class DemoResults:
             "first_correct": dict(compared.first_correct),
             "comparison": compared.comparison.to_dict(),
             "questions_needed": compared.questions_needed,
+            "steps": [step.to_dict() for step in compared.steps],
             "measure": {
                 "judgments": measured.judgments,
                 "minutes": measured.minutes,
@@ -146,6 +147,11 @@ def verdict(compared: BaselineComparison) -> str:
     if compared.significant:
         return f"Yes: {claim}, and {significance(d)}."
     return f"Perhaps: {claim}, but {significance(d)}."
+
+
+def steps(compared: BaselineComparison) -> list[str]:
+    """Return what each step from BM25 to the learned ranking gains, a sentence each."""
+    return [f"{d.system} over {d.against}: {difference_text(d)}." for d in compared.steps]
 
 
 def advice(compared: BaselineComparison, labels: LabelingResult) -> str:

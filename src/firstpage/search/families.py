@@ -18,6 +18,8 @@ import numpy as np
 
 from firstpage.core import Array, Floats, Ints
 from firstpage.core.kernels import text as kernel
+from firstpage.evaluation.aggregation import StageFusion
+from firstpage.search.first_stage import EncodedDocuments
 from firstpage.search.forward import WHOLE, ForwardIndex, Matcher, Query
 from firstpage.search.latent import LatentSpace, cosines
 
@@ -34,8 +36,8 @@ AGGREGATES = ("sum", "min", "max", "mean")
 class Candidates:
     """A query and its candidates, in the order of the first stage; shared values are computed once.
 
-    The first stage is the BM25 of the index, whichever way the candidates were retrieved, so that
-    the same features can be computed when the index is searched.
+    Their order, and `scores`, are those of the index's BM25, whichever way the candidates were
+    retrieved, so that the same features can be computed when the index is searched.
     """
 
     forward: ForwardIndex
@@ -46,6 +48,8 @@ class Candidates:
     idf_all: Floats  # of the whole document, per term
     space: LatentSpace | None
     vectors: Array
+    dense: EncodedDocuments | None
+    fusion: StageFusion
 
     @cached_property
     def tf(self) -> Floats:
@@ -92,6 +96,25 @@ class Candidates:
         top = np.maximum(self.scores[:FEEDBACK_DOCUMENTS], 0.0)
         total = top.sum()
         return top / total if total > 0 else np.full(len(top), 1 / max(1, len(top)))
+
+    @cached_property
+    def similarities(self) -> tuple[Floats, Floats]:
+        """The similarities of the query to the candidates' first vectors, and to their best."""
+        assert self.dense is not None
+        if not len(self.rows):  # only names are asked for: no query is encoded
+            return np.empty(0), np.empty(0)
+        return self.dense.similarities(self.query, self.rows)
+
+    @cached_property
+    def fused_scores(self) -> Floats:
+        """The scores by words and by vectors fused, as if these were all documents."""
+        numbers, best = np.arange(len(self.rows)), self.similarities[1]
+        by_meaning = np.argsort(-best, kind="stable")
+        lists = [(numbers, self.scores), (by_meaning, best[by_meaning])]
+        fused = np.empty(len(numbers))
+        order, scores = self.fusion.fuse(lists)
+        fused[order] = scores
+        return fused
 
 
 Columns = Iterator[tuple[str, Floats]]
@@ -239,7 +262,30 @@ def latent(c: Candidates) -> Columns:
     yield "latent.feedback", cosines(unit, mean, c.space.n_dimensions)
 
 
+def vector(c: Candidates) -> Columns:
+    """Yield how near query and document are by the vectors of the index's encoder.
+
+    `similarity` is the cosine with the best vector of the document, whole or passage, and `first`
+    that with the vector of the whole document; `rank` is 1 / ln(e + rank - 1) of the rank by
+    similarity among the candidates, `fused` the score of words and vectors fused as the hybrid
+    first stage does, and `feedback` the cosine with the mean of the ten best of that fusion.
+    """
+    if c.dense is None:
+        return
+    first, best = c.similarities
+    yield "vector.similarity", best
+    yield "vector.first", first
+    rank = np.empty(len(best))
+    rank[np.argsort(-best, kind="stable")] = np.arange(len(best))
+    yield "vector.rank", 1 / np.log(np.e + rank)
+    yield "vector.fused", c.fused_scores
+    top = np.argsort(-c.fused_scores, kind="stable")[:FEEDBACK_DOCUMENTS]
+    documents = c.dense.vectors.whole(c.rows)
+    mean = documents[top].mean(axis=0) if len(top) else np.zeros(documents.shape[1])
+    yield "vector.feedback", cosines(documents, mean, len(mean))
+
+
 FAMILIES: Mapping[str, Family] = {
     "letor": letor, "matching": matching, "first_stage": first_stage, "query": query,
-    "feedback": feedback, "latent": latent,
+    "feedback": feedback, "latent": latent, "vector": vector,
 }  # fmt: skip

@@ -12,7 +12,6 @@ from firstpage.core import DataError, FirstpageWarning, Floats, Ints, warn
 from firstpage.data import Dataset
 from firstpage.evaluation.measures import evaluate
 from firstpage.learning.rankers import ListNet
-from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
 from firstpage.search.features import SHORT
 from firstpage.search.own_features import own_name
 
@@ -24,11 +23,11 @@ MEASURE = "NDCG@10"
 def choose_features(data: Dataset) -> Dataset:
     """Return labeled features of texts, without those that do not help to rank these labels.
 
-    Compared are all features, and the short set with the numbers and dates, embeddings and
-    features of one's own.  ListNet is cross-validated with both.  All features stay if their mean
-    NDCG@10 is better by more than the standard error of the difference (the one-standard-error rule
-    [1]_), and with fewer than two queries with different labels the short set is taken.  A warning
-    says what was chosen, and why.  The same data always give the same choice.
+    Compared are all features, and the short set with the numbers, dates and features of one's own.
+    ListNet is cross-validated with both.  All features stay if their mean NDCG@10 is better by more
+    than the standard error of the difference (the one-standard-error rule [1]_), and with fewer
+    than two queries with different labels the short set is taken.  A warning says what was chosen,
+    and why.  The same data always give the same choice.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ def choose_features(data: Dataset) -> Dataset:
 
 
 def _short_columns(data: Dataset) -> list[int]:
-    """Return the columns of the short set, numbers, dates, embeddings and features of one's own."""
+    """Return the columns of the short set, numbers, dates and features of one's own."""
     recipe = data.recipe
     if recipe is None or data.feature_names is None:
         raise DataError(
@@ -96,7 +95,7 @@ def _short_columns(data: Dataset) -> list[int]:
             "TextFeatures(index).dataset(..)."
         )
     values = {*recipe["schema"]["number"], *recipe["schema"]["date"]}
-    others = {*EMBEDDING_NAMES, *map(own_name, recipe["own"])}
+    others = {own_name(text) for text in recipe["own"]}
     return [
         column
         for column, name in enumerate(data.feature_names)

@@ -6,6 +6,7 @@ import fnmatch
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,18 @@ from firstpage.core import (
     warn,
 )
 from firstpage.data import Dataset, Qrels, Run
-from firstpage.search.embedding import NAMES as EMBEDDING_NAMES
-from firstpage.search.embedding import Embedding
 from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates
+from firstpage.search.first_stage import KINDS, EncodedDocuments, FirstStage, FirstStageLike
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.index import Index
 from firstpage.search.manifest import is_outdated, latent_note
 from firstpage.search.own_features import OwnFeature, own_feature, own_name, own_values
-from firstpage.search.retrieval import BM25, first_stage_scores
+from firstpage.search.retrieval import first_stage_scores
 
 SHORT = (
     "*.bm25", "document.lm_dirichlet", "*.coverage", "document.idf_coverage", "document.near",
     "document.ordered", "document.length", "title.phrase", "first_stage.*", "feedback.*",
-    "latent.similarity_128", "latent.feedback",
+    "latent.similarity_128", "latent.feedback", "vector.*",
 )  # fmt: skip
 DRIFT_TERMS = 200  # terms whose document frequencies a recipe records
 MAX_DRIFT = 0.25  # mean change of the logarithm of document frequencies that is not reported
@@ -51,14 +51,9 @@ class TextFeatures:
         Features of one's own, as "module:function" or "name=module:function".  The function takes
         the text of the query and the documents (mappings) of its candidates, and returns one number
         per document.
-    scoring : BM25, optional
-        The scoring of the first stage; by default that of the index.
-    embed : path, optional
-        The folder of a sentence-transformers model, which adds the features `embedding.cosine` and
-        `embedding.max_similarity`.  Nothing is downloaded.  The vectors of all documents are
-        computed once and stored in the folder of the index.
-    progress : callable, optional
-        With `embed`: called with the number of embedded documents and the number of all to embed.
+    first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+        The first stage, with which a model that is trained on these features searches; by default
+        that of the index.
 
     Attributes
     ----------
@@ -68,7 +63,7 @@ class TextFeatures:
     Raises
     ------
     DataError
-        If a set, name or function is unknown, or the model of `embed` cannot be loaded.
+        If a set, name or function is unknown, or the first stage needs vectors and there are none.
 
     Examples
     --------
@@ -88,18 +83,15 @@ class TextFeatures:
         index: Index,
         features: str | Sequence[str] = "all",
         own: Sequence[str] = (),
-        scoring: BM25 | None = None,
-        embed: str | os.PathLike[str] | Embedding | None = None,
-        progress: Progress | None = None,
+        first: FirstStageLike = None,
     ) -> None:
         self.index = index
         own = [own] if isinstance(own, str) else own
         self._own_texts = tuple(own)
-        self._embedding: Embedding | None = None
         self.names: tuple[str, ...] = ()
         self._basis: object = None
         self._follow_index()
-        self._scoring = scoring or index.scoring
+        self.first_stage = index.stage(first)
         words = list(features)
         if isinstance(features, str):
             words = [word.strip() for word in features.split(",")]
@@ -107,17 +99,7 @@ class TextFeatures:
         complete = self._values.complete.difference(words)  # nothing is missing in these fields
         families["values"] = [name for name in families["values"] if name not in complete]
         every = [name for names in families.values() for name in names]
-        if embed is not None:
-            if set(every) & set(EMBEDDING_NAMES):
-                raise DataError(
-                    f"{index.path}: has a field 'embedding', whose features have the names of "
-                    "those of an embedding model; rename the field."
-                )
-            families["embedding"] = list(EMBEDDING_NAMES)
-            every += EMBEDDING_NAMES
         chosen = _selected(words, families, every)
-        if embed is not None and not chosen & set(EMBEDDING_NAMES):
-            chosen |= set(EMBEDDING_NAMES)
         self._own: dict[str, OwnFeature] = {}
         for text in own:
             name, function = own_feature(text)
@@ -132,22 +114,18 @@ class TextFeatures:
         self.names = (*(name for name in every if name in chosen), *self._own)
         self._basis = _basis(index, self.names)
         self._chosen = chosen
-        if embed is not None and not isinstance(embed, Embedding):
-            embed = Embedding(index, embed, progress=progress)
-        self._embedding = embed
 
     def _follow_index(self) -> None:
         """Compute what depends on all documents, anew if the index has changed."""
         if getattr(self, "_forward", None) is not self.index.forward:
             if self._basis not in (None, _basis(self.index, self.names)):
                 raise DataError(
-                    f"{self.index.path}: the latent space has changed; create the features again."
+                    f"{self.index.path}: the latent space or the encoder of vectors has changed; "
+                    "create the features again."
                 )
             self._values = _Values(self.index)
             self._idf = self.index.forward.idf()[-1]
             self._forward = self.index.forward
-        if self._embedding is not None:
-            self._embedding.follow(self.index)
 
     def _note_latent(self) -> None:
         """Warn if the latent space has too few dimensions for features, is missing or is old."""
@@ -189,6 +167,8 @@ class TextFeatures:
             self._idf,
             index.latent,
             index.latent_vectors,
+            None if index.vectors is None else EncodedDocuments(index.vectors, index.query_vectors),
+            self.first_stage.fusion,
         )
 
     def compute(self, query: Query, rows: Ints, matcher: Matcher | None = None) -> Array:
@@ -210,7 +190,9 @@ class TextFeatures:
         """
         self._follow_index()
         matcher = matcher or Matcher(self.index.forward)
-        scores = first_stage_scores(self.index.forward, query, rows, self._scoring, matcher)
+        scores = first_stage_scores(
+            self.index.forward, query, rows, self.first_stage.scoring, matcher
+        )
         order = np.lexsort((rows, -scores))
         out = np.empty((len(rows), len(self.names)), np.float32)
         out[order] = self._ranked_features(query, rows[order], scores[order], matcher)
@@ -237,8 +219,6 @@ class TextFeatures:
         """Return the names and values of the features of a family."""
         if family == "values":
             return self._values.columns(candidates.rows)
-        if family == "embedding" and self._embedding is not None:
-            return self._embedding.columns(candidates.query.text, candidates.rows)
         return FAMILIES[family](candidates)
 
     def dataset(
@@ -292,6 +272,7 @@ class TextFeatures:
         rows = self.index.forward.rows(
             ids, source, "; add what is missing, or retrieve the candidates again"
         )
+        self._note_stage(candidates)
         offsets = candidates.offsets
         X = np.empty((len(rows), len(self.names)), np.float32)
 
@@ -299,10 +280,12 @@ class TextFeatures:
             matcher = Matcher(self.index.forward)
             for q in numbers:
                 part = slice(offsets[q], offsets[q + 1])
-                query = self.index.forward.query(texts[names[q]])
+                query = self.index.forward.query(texts[names[q]], self.first_stage.typos)
                 X[part] = self.compute(query, rows[part], matcher)
             return len(numbers)
 
+        if _uses(self.names, "vector"):
+            self.index.query_vectors.of([texts[name] for name in names])
         count = threads or os.cpu_count() or 1
         blocks = [range(i, min(i + 16, len(names))) for i in range(0, len(names), 16)]
         done = 0
@@ -330,9 +313,8 @@ class TextFeatures:
         Returns
         -------
         dict
-            The features, the fields with their analyzers, the fingerprint of the index, the scoring
-            of the first stage, path and digest of the embedding model, and document frequencies of
-            common terms.
+            The features, the fields with their analyzers, the fingerprint of the index, the first
+            stage, the encoder if features depend on it, and document frequencies of common terms.
         """
         forward = self.index.forward
         df = forward.df[-1]
@@ -340,18 +322,22 @@ class TextFeatures:
         return {
             "features": list(self.names),
             "own": list(self._own_texts),
-            "embed": None if self._embedding is None else self._embedding.to_dict(),
+            "encoder": self.index.encoder_record if _uses(self.names, "vector") else None,
             "schema": self.index.schema.to_dict(),
             "fingerprint": self.index.fingerprint,
-            "scoring": self._scoring.to_dict(),
+            "first_stage": self.first_stage.to_dict(),
             "documents": forward.n_documents,
             "document_frequencies": {forward.terms.terms[t]: int(df[t]) for t in common.tolist()},
         }
 
-    @property
-    def scoring(self) -> BM25:
-        """The scoring of the first stage."""
-        return self._scoring
+    def _note_stage(self, candidates: Run) -> None:
+        """Search later as the candidates were retrieved, if their run says how."""
+        if candidates.name in KINDS and candidates.name != self.first_stage.kind:
+            self.first_stage = self.index.stage(replace(self.first_stage, kind=candidates.name))
+            warn(
+                f"{candidates.source or 'candidates'}: were retrieved by {candidates.name}, so "
+                f"models of these features will search by {candidates.name} too."
+            )
 
     @classmethod
     def from_recipe(
@@ -379,8 +365,8 @@ class TextFeatures:
         Raises
         ------
         DataError
-            If the recipe names another function, or if fields, analyzers, latent space or embedding
-            model are not those of the recipe.
+            If the recipe names another function, or if fields, analyzers, latent space or encoder
+            are not those of the recipe.
         """
         unnamed = [text for text in recipe["own"] if text not in own]
         if unnamed:
@@ -394,7 +380,7 @@ class TextFeatures:
                 f"{source}: was trained with text fields or analyzers other than those of "
                 f"{index.path}; use its index, or train again."
             )
-        latent = _uses_latent(recipe["features"])
+        latent = _uses(recipe["features"], "latent")
         if recipe["schema"] != index.schema.to_dict():
             differing = "other numeric fields"
         elif latent and recipe["fingerprint"] != index.fingerprint:
@@ -406,6 +392,7 @@ class TextFeatures:
                 f"{source}: was trained with {differing} than {index.path} has; use its index, or "
                 "compute the features and train again."
             )
+        _check_encoder(index, recipe.get("encoder"), source)
         drift = _drift(index, recipe)
         if drift > MAX_DRIFT:
             warn(
@@ -417,18 +404,35 @@ class TextFeatures:
             warn(latent_note(index.path, changes))
         own_names = {own_name(text) for text in recipe["own"]}
         names = [name for name in recipe["features"] if name not in own_names]
-        stored = recipe["embed"]
-        embed = stored and Embedding(index, stored["path"], stored["digest"], source)
-        return cls(index, names, recipe["own"], BM25.from_dict(recipe["scoring"]), embed)
+        return cls(index, names, recipe["own"], FirstStage.from_dict(recipe["first_stage"]))
 
 
-def _uses_latent(names: Iterable[str]) -> bool:
-    return any(name.startswith("latent.") for name in names)
+def _uses(names: Iterable[str], family: str) -> bool:
+    return any(name.startswith(f"{family}.") for name in names)
 
 
-def _basis(index: Index, names: Iterable[str]) -> object:
-    """Return what features depend on besides documents: fields and, if used, the latent space."""
-    return index.fingerprint if _uses_latent(names) else index.schema.to_dict()
+def _basis(index: Index, names: Collection[str]) -> object:
+    """Return what features depend on besides documents: fields, and if used, spaces of vectors."""
+    of_words = index.fingerprint if _uses(names, "latent") else index.schema.to_dict()
+    return of_words, index.encoder_record if _uses(names, "vector") else None
+
+
+def _check_encoder(index: Index, record: Mapping[str, Any] | None, source: str) -> None:
+    """Refuse an index whose vectors are not of the encoder that a model was trained with."""
+    if record is None:
+        return
+    present = index.encoder_record
+    if present is None:
+        raise DataError(
+            f"{source}: was trained with vectors of {record['name']}, and {index.path} has none; "
+            f"add them (`firstpage index -o {index.path} --vectors {record['name']}`)."
+        )
+    if present["digest"] != record["digest"]:
+        raise DataError(
+            f"{source}: was trained with vectors of {record['name']} ({record['digest'][:12]}), "
+            f"and those of {index.path} are of {present['name']} ({present['digest'][:12]}); use "
+            "its index, or compute the features and train again."
+        )
 
 
 def _drift(index: Index, recipe: Mapping[str, Any]) -> float:

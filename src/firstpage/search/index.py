@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,12 +13,27 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from firstpage.core import Advice, DataError, Floats, Ints, Progress, warn
+from firstpage.core import Advice, Array, DataError, Floats, Ints, Progress, warn
 from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
+from firstpage.search.encoders import Encoder, load_encoder
 from firstpage.search.engine import SearchEngine
+from firstpage.search.first_stage import (
+    MIN_WINDOW,
+    DenseSpace,
+    EncodedDocuments,
+    FirstStage,
+    FirstStageLike,
+    LatentDocuments,
+    QueryVectors,
+    Retrieved,
+    Space,
+    fused,
+    listed_by_one,
+    with_kind,
+)
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.latent import LatentSpace
 from firstpage.search.manifest import (
@@ -26,6 +42,7 @@ from firstpage.search.manifest import (
     read_forward,
     read_latent_vectors,
     read_manifest,
+    usual_kind,
     write_manifest,
 )
 from firstpage.search.precomputed import (
@@ -39,11 +56,9 @@ from firstpage.search.schema import SAMPLE, Schema
 from firstpage.search.tuning import Pools
 from firstpage.search.vector_writer import (
     NO_SOURCE,
-    Encoder,
     VectorChange,
     check_source,
     is_same_encoder,
-    load_encoder,
 )
 from firstpage.search.vectors import StoredVectors, read_vectors
 from firstpage.search.writer import (
@@ -55,6 +70,7 @@ from firstpage.search.writer import (
 )
 
 LATENT_DIMENSIONS = 128
+QUERIES = 256  # of a list, whose vectors are computed together
 MAX_NAMES = 10  # fields that a message lists
 Vectors: TypeAlias = str | os.PathLike[str] | Encoder | PrecomputedVectors | tuple[Any, Any]
 """What users name as the source of vectors."""
@@ -122,7 +138,9 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._encoder_lock = threading.Lock()
         self._encoder: Encoder | None = None
+        self._query_vectors: tuple[str, QueryVectors] | None = None
         self._open()
 
     def _open(self) -> None:
@@ -372,18 +390,27 @@ class Index:
         self._open()
         return changes
 
-    def set_scoring(self, scoring: BM25) -> None:
-        """Store the BM25 of the first stage, which later searches and features use.
+    def set_first_stage(self, stage: FirstStage) -> None:
+        """Store the first stage, which later searches and features use.
 
         Parameters
         ----------
-        scoring : BM25
-            The parameters, such as those of `tune`.
+        stage : FirstStage
+            The first stage, such as `replace(index.first_stage, scoring=index.tune(..)[0])`.
+
+        Raises
+        ------
+        DataError
+            If it weights fields that the index does not have, or needs vectors and there are none.
         """
-        scoring.field_weights(self.forward)
+        stage.scoring.field_weights(self.forward)
+        self._check_space(stage)
         with storage.writer_lock(self.path):
-            manifest = {**read_manifest(self.path), "scoring": scoring.to_dict()}
-            write_manifest(self.path, manifest)
+            manifest = read_manifest(self.path)
+            stored = stage.to_dict()
+            if stage.kind == usual_kind(manifest):  # follows vectors that come or go
+                stored["kind"] = None
+            write_manifest(self.path, {**manifest, "first_stage": stored})
         self._open()
 
     def fit_latent(self, dimensions: int = LATENT_DIMENSIONS) -> None:
@@ -440,7 +467,7 @@ class Index:
             if record is not None and record["digest"] != new["digest"] and not replace:
                 raise DataError(
                     f"{self.path}: has vectors of the encoder {record['name']!r} (digest "
-                    f"{record['digest'][:12]}), not of {new['name']!r} ({new['digest'][:12]}).",
+                    f"{record['digest'][:12]}), not of {new['name']!r} ({str(new['digest'])[:12]}).",
                     Advice("Replace them with {}.", "replace", True),
                 )
             known = self.vectors if is_same_encoder(record, new) else None
@@ -480,7 +507,7 @@ class Index:
     def generation(self) -> int:
         """The number of the last change of contents, which grows by 1 with each.
 
-        `set_scoring` does not change it.
+        `set_first_stage` does not change it.
         """
         return int(self._manifest["generation"])
 
@@ -502,7 +529,7 @@ class Index:
 
     # --- retrieval
 
-    def search(self, text: str, depth: int = 10, scoring: BM25 | None = None) -> list[Hit]:
+    def search(self, text: str, depth: int = 10, first: FirstStageLike = None) -> list[Hit]:
         """Return the best documents for a typed text.
 
         Parameters
@@ -511,25 +538,29 @@ class Index:
             What was typed; no character has a special meaning.
         depth : int, default 10
             The number of documents.
-        scoring : BM25, optional
-            The scoring; by default that of the index.
+        first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+            How documents are retrieved; by default as the index stores it (`first_stage`).
 
         Returns
         -------
         list of Hit
             The documents, the best first.
         """
-        query = self.forward.query(text)
-        rows, scores = self.retrieve(query, depth, scoring)
+        stage = self.stage(first)
+        found = self.retrieve(self.forward.query(text, stage.typos), depth, stage)
         return [
             Hit(self.forward.ids[row], score, row)
-            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+            for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
         ]
 
     def retrieve(
-        self, query: Query, depth: int, scoring: BM25 | None = None, matcher: Matcher | None = None
-    ) -> tuple[Ints, Floats]:
-        """Return the rows and scores of the best documents for analyzed terms.
+        self,
+        query: Query,
+        depth: int,
+        first: FirstStageLike = None,
+        matcher: Matcher | None = None,
+    ) -> Retrieved:
+        """Return the documents that the first stage lists for a query.
 
         Parameters
         ----------
@@ -537,26 +568,43 @@ class Index:
             The terms, from `forward.query`.
         depth : int
             The number of documents.
-        scoring : BM25, optional
-            The scoring; by default that of the index.
+        first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+            How documents are retrieved; by default as the index stores it (`first_stage`).
         matcher : Matcher, optional
             The workspaces of this thread.
 
         Returns
         -------
-        rows, scores : ndarray
-            The documents, the best first.
+        Retrieved
+            The documents, the best first, with their ranks in every stage.
+
+        Raises
+        ------
+        DataError
+            If the depth is below 1, or there are no vectors to compare.
         """
-        forward = self.forward
-        return retrieve(
-            forward, self.engine, query, depth, scoring or self.scoring, matcher or Matcher(forward)
-        )
+        if depth < 1:
+            raise DataError(f"depth must be at least 1; got {depth}.")
+        stage = self.stage(first)
+        window = max(depth, MIN_WINDOW) if stage.kind == "hybrid" else depth
+        rankings = []
+        for name in stage.stages:
+            if name == "bm25":
+                matcher = matcher or Matcher(self.forward)
+                words = retrieve(self.forward, self.engine, query, window, stage.scoring, matcher)
+                rankings.append(words)
+            else:
+                space = self.dense_space(stage.space)
+                rankings.append(space.search(space.query(query), window, self.forward.deleted))
+        if stage.kind == "hybrid":
+            return fused(stage.fusion, rankings, depth)
+        return listed_by_one(stage.kind, rankings[0])
 
     def candidates(
         self,
         queries: Iterable[tuple[str, str]],
         depth: int = 100,
-        scoring: BM25 | None = None,
+        first: FirstStageLike = None,
         progress: Progress | None = None,
     ) -> Run:
         """Return the best documents of each query as a run.
@@ -567,8 +615,8 @@ class Index:
             Ids and texts of queries, such as `Queries`.
         depth : int, default 100
             The number of documents per query.
-        scoring : BM25, optional
-            The scoring; by default that of the index.
+        first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+            How documents are retrieved; by default as the index stores it (`first_stage`).
         progress : callable, optional
             Called with the number of finished queries and the number of all.
 
@@ -576,9 +624,9 @@ class Index:
         -------
         Run
             The candidates, without queries that match no document; these are named in a warning.
+            Its name is the kind of the first stage.
         """
-        if depth < 1:
-            raise DataError(f"depth must be at least 1; got {depth}.")
+        stage = self.stage(first)
         listed = list(queries)
         seen: set[str] = set()
         for name, _ in listed:
@@ -591,11 +639,14 @@ class Index:
         scores: list[Floats] = []
         unmatched = []
         for number, (name, text) in enumerate(listed, 1):
-            found = self.retrieve(self.forward.query(text), depth, scoring, matcher)
-            if len(found[0]):
+            if stage.kind != "bm25" and number % QUERIES == 1:
+                block = listed[number - 1 : number - 1 + QUERIES]
+                self.dense_space(stage.space).prepare([text for _, text in block])
+            found = self.retrieve(self.forward.query(text, stage.typos), depth, stage, matcher)
+            if len(found):
                 names.append(name)
-                rows.append(found[0])
-                scores.append(found[1])
+                rows.append(found.rows)
+                scores.append(found.scores)
             else:
                 unmatched.append(name)
             if progress is not None:
@@ -609,7 +660,7 @@ class Index:
             raise DataError("no query matches a document.")
         offsets = offsets_from_lengths(np.array([len(each) for each in rows]))
         documents = ids[np.concatenate(rows)]
-        return Run(Ids.from_values(names), offsets, documents, np.concatenate(scores), "bm25")
+        return Run(Ids.from_values(names), offsets, documents, np.concatenate(scores), stage.kind)
 
     def tune(
         self,
@@ -646,10 +697,100 @@ class Index:
         pools = Pools(self.forward, self.engine, queries, qrels, depth)
         return pools.tune(progress=progress)
 
+    # --- the first stage
+
     @property
-    def scoring(self) -> BM25:
-        """The BM25 of the first stage, which `set_scoring` changes."""
-        return BM25.from_dict(self._manifest["scoring"])
+    def first_stage(self) -> FirstStage:
+        """How documents are retrieved by default, which `set_first_stage` changes.
+
+        Unless it was changed, "hybrid" where the index has vectors, and "bm25" where it has none.
+        """
+        stored = self._manifest.get("first_stage")
+        if stored is None:
+            return FirstStage(usual_kind(self._manifest))
+        kind = stored["kind"] or usual_kind(self._manifest)
+        return FirstStage.from_dict({**stored, "kind": kind})
+
+    def stage(self, first: FirstStageLike = None) -> FirstStage:
+        """Return a first stage of this index by its kind, with the stored parameters.
+
+        Parameters
+        ----------
+        first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+            The kind, or a first stage; by default that of the index.
+
+        Returns
+        -------
+        FirstStage
+            The first stage.
+
+        Raises
+        ------
+        DataError
+            If it needs vectors and there are none.
+        """
+        stage = with_kind(self.first_stage, first)
+        self._check_space(stage)
+        return stage
+
+    def _check_space(self, stage: FirstStage) -> None:
+        """Refuse a first stage that compares vectors which do not exist."""
+        if stage.kind == "bm25":
+            return
+        if stage.space == "vectors" and self.vectors is None:
+            raise DataError(
+                f"{self.path}: has no vectors, so it cannot be searched by meaning; add them "
+                f"(`firstpage index -o {self.path} --vectors MODEL`), or search by words (bm25)."
+            )
+        if stage.space == "latent" and self.latent is None:
+            raise DataError(
+                f"{self.path}: has no latent space, so it cannot be searched by it; fit it "
+                f"(`firstpage index -o {self.path} --refit`), or search by words (bm25)."
+            )
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the vectors, loaded when it is first used."""
+        record = self.encoder_record
+        if record is None:
+            raise DataError(f"{self.path}: has no vectors, so it has no encoder.")
+        with self._encoder_lock:
+            if self._encoder is None or self._encoder.digest != record["digest"]:
+                self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
+            return self._encoder
+
+    def dense_space(self, space: Space = "vectors") -> DenseSpace:
+        """Return the documents as vectors that queries are compared with.
+
+        Parameters
+        ----------
+        space : {"vectors", "latent"}, default "vectors"
+            The vectors of the encoder, or coordinates of the latent space.
+
+        Returns
+        -------
+        DenseSpace
+            The documents.
+        """
+        if space == "latent":
+            assert self.latent is not None
+            return LatentDocuments(self.latent, self.latent_vectors)
+        assert self.vectors is not None
+        return EncodedDocuments(self.vectors, self.query_vectors)
+
+    @property
+    def query_vectors(self) -> QueryVectors:
+        """The vectors of typed texts by the encoder of this index."""
+        record = self.encoder_record
+        assert record is not None
+        with self._encoder_lock:
+            if self._query_vectors is None or self._query_vectors[0] != record["digest"]:
+                vectors = QueryVectors(self._encode_queries, record["dimensions"])
+                self._query_vectors = record["digest"], vectors
+            return self._query_vectors[1]
+
+    def _encode_queries(self, texts: Sequence[str]) -> Array:
+        return self.encoder.encode_queries(texts)
 
     def document(self, name: str) -> dict[str, Any]:
         """Return the fields of a document.

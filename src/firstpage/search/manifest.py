@@ -17,8 +17,8 @@ from firstpage.core import Array, Bools, DataError
 from firstpage.data.io import JsonFormat, json_digest, write_json
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers
+from firstpage.search.first_stage import Kind
 from firstpage.search.forward import ForwardIndex
-from firstpage.search.retrieval import BM25
 from firstpage.search.schema import Schema
 
 MANIFEST = "index.json"
@@ -60,8 +60,13 @@ def empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
         "statistics": None,
         "latent": None,
         "vectors": None,
-        "scoring": BM25().to_dict(),
+        "first_stage": None,
     }
+
+
+def usual_kind(manifest: Mapping[str, Any]) -> Kind:
+    """Return the kind of first stage of an index whose user has chosen none."""
+    return "hybrid" if manifest.get("vectors") else "bm25"
 
 
 def read_forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> ForwardIndex:

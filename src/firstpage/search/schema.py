@@ -19,7 +19,9 @@ KINDS = ("text", "number", "date", "ignore")
 MAX_FIELDS = 500  # that are searched or become features; each is a file
 MAX_NUMBER = float(np.finfo(np.float32).max)  # features are 32-bit numbers
 SAMPLE = 1000  # documents from which the kinds of fields are inferred
-RESERVED = ("document", "query", "first_stage", "latent", "feedback")  # families of features
+RESERVED = (  # families of features
+    "document", "query", "first_stage", "latent", "feedback", "vector",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

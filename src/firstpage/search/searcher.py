@@ -12,6 +12,7 @@ from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.data import Dataset, Ids, offsets_from_lengths
 from firstpage.learning.models import FittedRanker, Model, as_model
 from firstpage.search.features import TextFeatures
+from firstpage.search.first_stage import FirstStageLike, with_kind
 from firstpage.search.forward import Matcher
 from firstpage.search.index import Index
 
@@ -33,11 +34,15 @@ class SearchResults:
         Their scores by the model, or by the first stage without a model.
     first_stage_ranks : ndarray
         The rank of each in the first stage, starting at 1.
+    stage_ranks : tuple of dict of str to int
+        The rank of each in the list of every stage that lists it: "bm25", "dense".
     n_candidates : int
         The number of documents of the first stage.
     reasons : tuple of tuple of (str, float)
         What adds most to the score of each document: names of features with their contributions,
         the largest first.  Empty unless `explain` was given.
+    corrected : tuple of (str, str)
+        Words that no document contains, with the terms that stand for them.
 
     Examples
     --------
@@ -56,6 +61,8 @@ class SearchResults:
     first_stage_ranks: Array
     n_candidates: int
     reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
+    stage_ranks: tuple[dict[str, int], ...] = ()
+    corrected: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -114,6 +121,7 @@ class Searcher:
         model: FittedRanker | Model | str | os.PathLike[str] | None = None,
         candidates: int = CANDIDATES,
         own: Sequence[str] = (),
+        first: FirstStageLike = None,
     ) -> None:
         if candidates < 1:
             raise DataError(f"candidates must be at least 1; got {candidates}.")
@@ -132,6 +140,8 @@ class Searcher:
             self.features = TextFeatures.from_recipe(
                 self.index, recipe, self.model.source, [own] if isinstance(own, str) else own
             )
+        usual = self.index.first_stage if self.features is None else self.features.first_stage
+        self.first_stage = self.index.stage(with_kind(usual, first))
 
     def search(self, text: str, depth: int | None = None, explain: int = 0) -> SearchResults:
         """Return the best documents for a typed text.
@@ -158,10 +168,9 @@ class Searcher:
         """
         depth = self._depth(depth)
         forward = self.index.forward
-        query, matcher = forward.query(text), Matcher(forward)
-        scoring = None if self.features is None else self.features.scoring
-        rows, scores = self.index.retrieve(query, self._limit(depth), scoring, matcher)
-        order = np.arange(len(rows))
+        query, matcher = forward.query(text, self.first_stage.typos), Matcher(forward)
+        found = self.index.retrieve(query, self._limit(depth), self.first_stage, matcher)
+        rows, scores, order = found.rows, found.scores, np.arange(len(found))
         reasons: tuple[tuple[tuple[str, float], ...], ...] = ()
         if self.features is not None and self.model is not None and len(rows):
             X = self.features.compute(query, rows, matcher)
@@ -171,7 +180,17 @@ class Searcher:
                 reasons = _reasons(self.model, X, order[:depth], explain)
         best = order[:depth]
         ids = tuple(forward.ids[row] for row in rows[best].tolist())
-        return SearchResults(text, ids, scores[best], best + 1, len(rows), reasons)
+        ranks = found.ranks()
+        return SearchResults(
+            text,
+            ids,
+            scores[best],
+            best + 1,
+            len(rows),
+            reasons,
+            tuple(ranks[i] for i in best.tolist()),
+            query.corrected,
+        )
 
     def _limit(self, depth: int) -> int:
         """Return the number of documents of the first stage."""

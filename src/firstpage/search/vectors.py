@@ -84,6 +84,14 @@ class StoredVectors:
         chosen = slice(end - int(self.counts[row]), end)
         return self.codes[chosen], self.scales[chosen]
 
+    def whole(self, rows: Ints) -> Floats:
+        """Return the vectors of whole documents; zeros for documents without vectors."""
+        vectors = np.zeros((len(rows), self.dimensions))
+        present = self.counts[rows] > 0
+        first = (self.ends - self.counts)[rows[present]]
+        vectors[present] = self.codes[first] * self.scales[first, None].astype(np.float64)
+        return vectors
+
     def similarities(self, query: Array, rows: Ints) -> tuple[Floats, Floats]:
         """Return the cosines of a query and documents: of whole documents, and of the best vectors.
 

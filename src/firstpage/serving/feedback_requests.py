@@ -21,7 +21,7 @@ from firstpage.serving.page_contents import (
     compare,
     read_page_query,
 )
-from firstpage.serving.searching import rank_text, texts_of
+from firstpage.serving.searching import rank_twice, texts_of
 from firstpage.serving.served_model import ServedModel
 
 COOKIE = "firstpage_search"
@@ -112,14 +112,14 @@ def store_preference(
 
 def store_query(folder: FeedbackFolder, model: ServedModel, query: PageQuery) -> PageQuery:
     """Store a query to judge, with the first documents of both rankings in random order."""
-    ranking, texts = rank_text(model, query.text), texts_of(model)
+    both, texts = rank_twice(model, query.text), texts_of(model)
     index = texts.index
-    first_stage = range(min(JUDGED_DEPTH, len(ranking.rows)))
-    positions = sorted({*ranking.order[:JUDGED_DEPTH].tolist(), *first_stage})
+    sides = both.best(JUDGED_DEPTH), both.compared_best(JUDGED_DEPTH)
+    positions = sorted({position for side in sides for position in side.tolist()})
     if not positions:
-        raise Refusal("no document contains a word of this query.")
+        raise Refusal("no document matches this query.")
     random.Random(query_id(query.text)).shuffle(positions)
-    rows = [int(ranking.rows[position]) for position in positions]
+    rows = [int(both.rows[position]) for position in positions]
     documents = [
         document_row(index.forward.ids[row], source, index.schema.analyzers, texts.title_field)
         for row, source in zip(rows, index.engine.sources(rows), strict=True)

@@ -134,6 +134,9 @@ class SearchResult(Struct, kw_only=True):
     id: str
     score: float
     first_stage_rank: Annotated[int, Meta(description="The first is 1.")]
+    stage_ranks: Annotated[
+        dict[str, int], Meta(description="Rank in each stage that lists it: bm25, dense.")
+    ]
     title: Passage | UnsetType = UNSET
     snippet: Passage | UnsetType = UNSET
     explanation: ScoreExplanation | UnsetType = UNSET
@@ -145,6 +148,9 @@ class SearchAnswer(Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="Digest of the model; null: first stage.")]
     explained: Explained = UNSET
     query: str
+    corrected: Annotated[
+        dict[str, str], Meta(description="Words of no document, and the terms that replace them.")
+    ]
     candidates: Annotated[int, Meta(description="Number of documents of the first stage.")]
     results: Annotated[list[SearchResult], Meta(description="Best first.")]
 

@@ -13,6 +13,7 @@ import numpy as np
 from starlette.datastructures import QueryParams
 
 from firstpage.core.http import guest_csrf
+from firstpage.search import Retrieved
 from firstpage.serving.json_messages import ScoreExplanation
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.searching import (
@@ -20,7 +21,7 @@ from firstpage.serving.searching import (
     ResultDocument,
     check_encodable,
     explain_positions,
-    rank_text,
+    rank_twice,
     shown_documents,
     texts_of,
 )
@@ -130,23 +131,32 @@ def reasons_of(explanation: ScoreExplanation) -> list[Reason]:
 
 @dataclass(frozen=True)
 class ComparedDocument:
-    """A document on one side of the page, with its ranks on both sides, counted from 1."""
+    """A document on one side of the page, with its ranks on both sides, counted from 1.
+
+    `other_rank` is 0 where the other side does not list it; `origin` says by what a hybrid first
+    stage listed it.
+    """
 
     document: ResultDocument
     rank: int
     other_rank: int
     score: float
     reasons: Sequence[Reason] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True)
 class RankingComparison:
-    """The first documents of both rankings of a query, and what contributions to a score are."""
+    """The first documents of both rankings of a query, and what contributions to a score are.
+
+    `corrected` are the words that no document contains, with the terms that stand for them.
+    """
 
     candidates: int
     model: tuple[ComparedDocument, ...]
     first_stage: tuple[ComparedDocument, ...]
     explained: str
+    corrected: Sequence[tuple[str, str]] = ()
 
     @property
     def is_same(self) -> bool:
@@ -177,37 +187,49 @@ class RankingComparison:
         return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
 
+def origins_of(found: Retrieved) -> list[str]:
+    """Return by what a hybrid first stage listed each document; empty texts if it is no hybrid."""
+    names = {"bm25": "words", "dense": "meaning"}
+    if len(found.stages) == 1:
+        return [""] * len(found)
+    return [" and ".join(names[stage] for stage in ranks) for ranks in found.ranks()]
+
+
 def compare(model: ServedModel, query: PageQuery) -> RankingComparison:
     """Return the first documents of both rankings of a query."""
-    ranking, texts = rank_text(model, query.text), texts_of(model)
-    by_model, by_first_stage = ranking.order, np.arange(len(ranking.rows))
-    model_rank = np.empty(len(by_model), np.int64)
-    model_rank[by_model] = np.arange(1, len(by_model) + 1)
-    best, first = by_model[: query.depth], by_first_stage[: query.depth]
+    both, texts = rank_twice(model, query.text), texts_of(model)
+    ranking, n_candidates = both.ranking, len(both.ranking.found)
+    best, first = both.best(query.depth), both.compared_best(query.depth)
     positions = np.unique(np.concatenate([best, first]))
-    shown = dict(
-        zip(
-            positions.tolist(),
-            shown_documents(texts, query.text, ranking.rows[positions]),
-            strict=True,
-        )
-    )
+    documents = shown_documents(texts, query.text, both.rows[positions])
+    shown = dict(zip(positions.tolist(), documents, strict=True))
     explained, reasons = "", dict[int, list[Reason]]()
-    if len(positions):
-        explained, explanations = explain_positions(model, ranking, positions, REASONS)
-        reasons = dict(zip(positions.tolist(), map(reasons_of, explanations), strict=True))
+    scored = positions[positions < n_candidates]
+    if len(scored):
+        explained, explanations = explain_positions(model, ranking, scored, REASONS)
+        reasons = dict(zip(scored.tolist(), map(reasons_of, explanations), strict=True))
+    origins, other_origins = origins_of(ranking.found), origins_of(both.compared)
     model_side = tuple(
-        ComparedDocument(shown[p], rank, p + 1, float(ranking.scores[p]), reasons.get(p, ()))
+        ComparedDocument(
+            shown[p],
+            rank,
+            int(both.compared_rank[p]),
+            float(ranking.scores[p]),
+            reasons.get(p, ()),
+            origins[p],
+        )
         for rank, p in enumerate(best.tolist(), 1)
     )
     first_side = tuple(
         ComparedDocument(
             shown[p],
-            p + 1,
-            int(model_rank[p]),
-            float(ranking.first_stage_scores[p]),
+            rank,
+            int(both.model_rank[p]),
+            float(both.compared.scores[rank - 1]),
             reasons.get(p, ()),
+            other_origins[rank - 1],
         )
-        for p in first.tolist()
+        for rank, p in enumerate(first.tolist(), 1)
     )
-    return RankingComparison(len(ranking.rows), model_side, first_side, explained)
+    corrected = ranking.query.corrected
+    return RankingComparison(n_candidates, model_side, first_side, explained, corrected)

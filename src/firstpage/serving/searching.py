@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType, ValidationError
 from firstpage.core import DataError, Floats, Ints, plain_text
 from firstpage.core.http import JSON
 from firstpage.data.io import RepeatedKey, unique_keys
+from firstpage.search import Query, Retrieved
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
@@ -38,18 +39,20 @@ class Ranking:
 
     Attributes
     ----------
-    rows : ndarray of int
-        The rows of the candidates in the index, in the order of the first stage.
-    first_stage_scores, scores : ndarray
-        Their scores by the first stage and by the model.
+    query : Query
+        The terms of the text.
+    found : Retrieved
+        The candidates, in the order of the first stage.
+    scores : ndarray
+        Their scores by the model.
     order : ndarray of int
         The positions of the candidates, the best by the model first.
     request : RankRequest
         Their features.
     """
 
-    rows: Ints
-    first_stage_scores: Floats
+    query: Query
+    found: Retrieved
     scores: Floats
     order: Ints
     request: RankRequest
@@ -59,18 +62,72 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
     """Return the candidates of a text, ranked by the model or, without it, by the first stage."""
     texts = texts_of(model)
     try:
-        rows, first_stage_scores, query = texts.retrieve(text)
-        if not by_model or not len(rows):
+        query = texts.query(text)
+        found = texts.retrieve(query)
+        if not by_model or not len(found):
             nothing = RankRequest(np.empty((0, 0)), np.zeros(1, np.int64))
-            order = np.arange(len(rows))
-            return Ranking(rows, first_stage_scores, first_stage_scores, order, nothing)
-        X = texts.compute(query, rows)
+            return Ranking(query, found, found.scores, np.arange(len(found)), nothing)
+        X = texts.compute(query, found.rows)
     except DataError as error:
         raise Refusal(plain_text(error)) from None
     request = RankRequest(X, np.array([0, len(X)]))
     scores = finite_scores(model, request)
-    order = np.lexsort((np.arange(len(rows)), -scores))
-    return Ranking(rows, first_stage_scores, scores, order, request)
+    order = np.lexsort((np.arange(len(found)), -scores))
+    return Ranking(query, found, scores, order, request)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoRankings:
+    """The results of the model, and those of the first stage that it is compared with.
+
+    Documents are positions: first the candidates of the model, then what only the other lists.
+
+    Attributes
+    ----------
+    ranking : Ranking
+        The results of the model.
+    rows : ndarray of int
+        The row of each document in the index.
+    model_rank, compared_rank : ndarray of int
+        Its ranks from 1; 0 where a side does not list it.
+    compared : Retrieved
+        The documents of the other side.
+    """
+
+    ranking: Ranking
+    rows: Ints
+    model_rank: Ints
+    compared_rank: Ints
+    compared: Retrieved
+
+    def best(self, depth: int) -> Ints:
+        """Return the positions of the model's first documents."""
+        return self.ranking.order[:depth]
+
+    def compared_best(self, depth: int) -> Ints:
+        """Return the positions of the other side's first documents."""
+        listed = np.flatnonzero(self.compared_rank)
+        return listed[np.argsort(self.compared_rank[listed])][:depth]
+
+
+def rank_twice(model: ServedModel, text: str) -> TwoRankings:
+    """Return the results of the model and of the first stage that the page compares."""
+    ranking, texts = rank_text(model, text), texts_of(model)
+    found = ranking.found
+    compared = found
+    if texts.against is not None:
+        try:
+            compared = texts.retrieve(ranking.query, texts.against)
+        except DataError as error:
+            raise Refusal(plain_text(error)) from None
+    others = compared.rows[~np.isin(compared.rows, found.rows)]
+    rows = np.concatenate([found.rows, others])
+    model_rank, compared_rank = np.zeros((2, len(rows)), np.int64)
+    model_rank[ranking.order] = np.arange(1, len(found) + 1)
+    position = {row: number for number, row in enumerate(rows.tolist())}
+    for rank, row in enumerate(compared.rows.tolist(), 1):
+        compared_rank[position[row]] = rank
+    return TwoRankings(ranking, rows, model_rank, compared_rank, compared)
 
 
 def texts_of(model: ServedModel) -> ServedIndex:
@@ -172,12 +229,14 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
     explanations: list[Any] = [UNSET] * len(best)
     if terms and len(best):
         explained, explanations = explain_positions(model, ranking, best, terms)
-    documents = shown_documents(texts_of(model), message.q, ranking.rows[best], message.snippets)
+    rows, stage_ranks = ranking.found.rows[best], ranking.found.ranks()
+    documents = shown_documents(texts_of(model), message.q, rows, message.snippets)
     results = [
         messages.SearchResult(
             id=document.id,
             score=float(ranking.scores[position]),
             first_stage_rank=position + 1,
+            stage_ranks=stage_ranks[position],
             title=_passage(document.title),
             snippet=_passage(document.snippet),
             explanation=explanation,
@@ -190,10 +249,11 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
         model=model.digest if message.model else None,
         explained=explained,
         query=message.q,
-        candidates=len(ranking.rows),
+        corrected=dict(ranking.query.corrected),
+        candidates=len(ranking.found),
         results=results,
     )
-    return EncodedAnswer(msgspec.json.encode(answer), JSON, 1, len(ranking.rows))
+    return EncodedAnswer(msgspec.json.encode(answer), JSON, 1, len(ranking.found))
 
 
 def explain_positions(

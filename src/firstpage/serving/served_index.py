@@ -11,9 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core import Array, DataError, FirstpageWarning, Floats, Ints
+from firstpage.core import Array, DataError, FirstpageWarning, Ints
 from firstpage.learning.models import Model
-from firstpage.search import BM25, CANDIDATES, MANIFEST, Index, Matcher, Query, TextFeatures
+from firstpage.search import (
+    CANDIDATES,
+    MANIFEST,
+    FirstStage,
+    Index,
+    Matcher,
+    Query,
+    Retrieved,
+    TextFeatures,
+    with_kind,
+)
 from firstpage.serving.snippets import WordTerms, displayed
 
 SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service
@@ -27,12 +37,14 @@ class IndexSource:
     """The folder of an index, and how it is searched.
 
     The model ranks `candidates` documents of the first stage.  A model file may name only the
-    functions `own_features`, as `module:function`.
+    functions `own_features`, as `module:function`.  The page shows the model's results beside those
+    of the first stage `against`, by default the one with whose candidates the model was trained.
     """
 
     path: Path
     candidates: int = CANDIDATES
     own_features: tuple[str, ...] = ()
+    against: str | None = None
 
     @property
     def manifest(self) -> Path:
@@ -51,6 +63,7 @@ class ServedIndex:
     features: TextFeatures
     candidates: int
     notes: tuple[str, ...] = ()
+    against: FirstStage | None = None
     words: WordTerms = field(default_factory=WordTerms)
     _threads: threading.local = field(default_factory=threading.local)
 
@@ -70,7 +83,11 @@ class ServedIndex:
         names = model.feature_names or features.names
         if names != features.names or model.n_features != len(names):
             raise DataError(f"{name}: its features are not those of its recipe; train again.")
-        return cls(index, features, source.candidates, tuple(notes))
+        against = None
+        if source.against is not None:
+            against = with_kind(features.first_stage, source.against)
+            against = None if against == features.first_stage else index.stage(against)
+        return cls(index, features, source.candidates, tuple(notes), against)
 
     @property
     def matcher(self) -> Matcher:
@@ -81,20 +98,27 @@ class ServedIndex:
         return matcher
 
     @property
-    def scoring(self) -> BM25:
-        """The scoring of the first stage with which the model was trained."""
-        return self.features.scoring
+    def first_stage(self) -> FirstStage:
+        """The first stage with whose candidates the model was trained."""
+        return self.features.first_stage
+
+    @property
+    def compared_stage(self) -> FirstStage:
+        """The first stage whose results the page shows beside those of the model."""
+        return self.against or self.first_stage
 
     @cached_property
     def title_field(self) -> str | None:
         """The field that is shown as the title of a document."""
         return "title" if "title" in self.index.schema.analyzers else None
 
-    def retrieve(self, text: str) -> tuple[Ints, Floats, Query]:
-        """Return the candidates of a typed text, their scores, and its terms."""
-        query = self.index.forward.query(text)
-        rows, scores = self.index.retrieve(query, self.candidates, self.scoring, self.matcher)
-        return rows, scores, query
+    def query(self, text: str) -> Query:
+        """Return the terms of a typed text."""
+        return self.index.forward.query(text, self.first_stage.typos)
+
+    def retrieve(self, query: Query, stage: FirstStage | None = None) -> Retrieved:
+        """Return the candidates of a query."""
+        return self.index.retrieve(query, self.candidates, stage or self.first_stage, self.matcher)
 
     def compute(self, query: Query, rows: Ints) -> Array:
         """Return the features of candidates."""
@@ -119,6 +143,7 @@ class ServedIndex:
         forward = self.index.forward
         common = np.argsort(-forward.df[-1], kind="stable")[:SAMPLE_WORDS]
         for text in (" ".join(forward.terms.terms[t] for t in common.tolist()), *self.titles):
-            candidates, _, query = self.retrieve(text)
+            query = self.query(text)
+            candidates = self.retrieve(query).rows
             if len(candidates):
                 yield self.compute(query, candidates)

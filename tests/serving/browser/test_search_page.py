@@ -125,7 +125,7 @@ def test_accessible_open_and_on_a_phone(live: LivePage) -> None:
         summary.click()
     expect_accessible(page)
     page.goto(f"{live.url}/?q=zzzz")
-    expect(page.locator("main")).to_contain_text("No document contains a word of this query.")
+    expect(page.locator("main")).to_contain_text("No document matches this query.")
     expect_accessible(page)
     page = live.open("/?q=red+shoes&depth=5", **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
