@@ -1,4 +1,4 @@
-"""What extensions are made of: losses, measures and rankers of one's own."""
+"""What extensions are made of: losses, measures, rankers and encoders of one's own."""
 
 from firstpage.core.lazy import lazy_namespace
 

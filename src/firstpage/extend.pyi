@@ -14,3 +14,5 @@ from firstpage.learning.losses import loss as loss
 from firstpage.learning.losses import register_loss as register_loss
 from firstpage.learning.rankers import Step as Step
 from firstpage.learning.rankers import register_ranker as register_ranker
+from firstpage.search import Encoder as Encoder
+from firstpage.search import load_encoder as load_encoder

@@ -18,6 +18,7 @@ fields of an index                          schema.py
 writing, merging, deleting                  writer.py, storage.py, manifest.py
 first-stage retrieval, and its tuning       engine.py, retrieval.py, tuning.py
 a family of features                        families.py, latent.py, embedding.py
+models that turn texts into vectors         encoders/
 which features are computed and chosen      features.py, feature_choice.py
 results for a typed query                   searcher.py
 """

@@ -6,6 +6,8 @@ from firstpage.search.analyzer import tokenize as tokenize
 from firstpage.search.documents import ID_KEYS as ID_KEYS
 from firstpage.search.documents import TREC_ID_KEYS as TREC_ID_KEYS
 from firstpage.search.documents import read_documents as read_documents
+from firstpage.search.encoders import Encoder as Encoder
+from firstpage.search.encoders import load_encoder as load_encoder
 from firstpage.search.feature_choice import choose_features as choose_features
 from firstpage.search.features import TextFeatures as TextFeatures
 from firstpage.search.forward import Matcher as Matcher

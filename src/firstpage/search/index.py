@@ -18,6 +18,7 @@ from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
+from firstpage.search.encoders import Encoder, load_encoder
 from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.latent import LatentSpace
@@ -40,11 +41,9 @@ from firstpage.search.schema import SAMPLE, Schema
 from firstpage.search.tuning import Pools
 from firstpage.search.vector_writer import (
     NO_SOURCE,
-    Encoder,
     VectorChange,
     check_source,
     is_same_encoder,
-    load_encoder,
 )
 from firstpage.search.vectors import StoredVectors, read_vectors
 from firstpage.search.writer import IndexChanges, IndexWriter, create
@@ -375,14 +374,15 @@ class Index:
         if source is None:
             raise DataError("vectors must be an encoder, its name, or ids and an array.")
         with self._writer() as writer:
-            record, new = self.encoder_record, source.to_dict()
-            if record is not None and record["digest"] != new["digest"] and not replace:
+            record = self.encoder_record
+            is_known = is_same_encoder(record, source)
+            if record is not None and not is_known and not replace:
                 raise DataError(
                     f"{self.path}: has vectors of the encoder {record['name']!r} (digest "
-                    f"{record['digest'][:12]}), not of {new['name']!r} ({new['digest'][:12]}).",
+                    f"{record['digest'][:12]}), not of {source.name!r} ({source.digest[:12]}).",
                     Advice("Replace them with {}.", "replace", True),
                 )
-            known = self.vectors if is_same_encoder(record, new) else None
+            known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
         self._encoder = None if isinstance(source, PrecomputedVectors) else source
         self._open()
@@ -658,4 +658,4 @@ def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVec
         stored = Index(folder).vectors
     except DataError:  # such as a damaged one
         return None
-    return stored if stored and is_same_encoder(stored.encoder, source.to_dict()) else None
+    return stored if stored and is_same_encoder(stored.encoder, source) else None

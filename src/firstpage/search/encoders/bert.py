@@ -1,0 +1,201 @@
+"""The forward pass of BERT-like transformers as a graph of onnxruntime's fused operators.
+
+References
+----------
+Devlin, Chang, Lee and Toutanova, BERT, NAACL 2019.  Operators:
+github.com/microsoft/onnxruntime, docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from firstpage.core import Array, DataError
+from firstpage.search.encoders.encoder import Encoder
+from firstpage.search.encoders.model_files import read_config, read_number, read_weights
+from firstpage.search.encoders.onnx_graph import CONTRIB, INT32, Graph
+from firstpage.search.encoders.options import EncoderOptions
+from firstpage.search.encoders.transformer import (
+    Forward,
+    open_session,
+    read_settings,
+    transformer_encoder,
+)
+
+ROBERTA = ("roberta", "xlm-roberta")  # positions begin after that of padding
+TYPES = ("bert", *ROBERTA)
+ACTIVATIONS = {"gelu": "BiasGelu", "gelu_new": "FastGelu", "gelu_pytorch_tanh": "FastGelu"}
+PREFIXES = ("", "bert.", "roberta.")  # of the names of weights
+WEIGHTS = "model.safetensors"
+
+
+def bert_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder:
+    """Return the encoder of a folder with `config.json`, `model.safetensors` and tokenizer."""
+    shape = BertShape.read(name, folder / "config.json")
+    settings = read_settings(name, folder, options, shape.positions - shape.first_position)
+    forward = bert_forward(folder / WEIGHTS, shape)
+    return transformer_encoder(
+        name, folder / WEIGHTS, settings, forward, kind="bert", config=str(shape)
+    )
+
+
+@dataclass(frozen=True)
+class BertShape:
+    """The numbers of a configuration that the forward pass depends on."""
+
+    layers: int
+    heads: int
+    width: int
+    positions: int
+    first_position: int
+    epsilon: float
+    activation: str
+
+    @classmethod
+    def read(cls, name: str, path: Path) -> BertShape:
+        """Return the shape; refuse models of other types."""
+        config = read_config(path, required=True)
+        kind, activation = config.get("model_type"), config.get("hidden_act", "gelu")
+        problem = ""
+        if kind not in TYPES:
+            problem = f"model_type {kind!r}"
+        elif activation not in ACTIVATIONS:
+            problem = f"hidden_act {activation!r}"
+        elif config.get("position_embedding_type", "absolute") != "absolute":
+            problem = f"position_embedding_type {config['position_embedding_type']!r}"
+        if problem:
+            raise DataError(
+                f"encoder {name}: {problem} is not supported here; export the model to ONNX, or "
+                "install sentence-transformers (pip install 'firstpage[sentence-transformers]')."
+            )
+        epsilon = config.get("layer_norm_eps", 1e-12)
+        if not isinstance(epsilon, float) or not 0 <= epsilon < 1:
+            raise DataError(f"{path}: layer_norm_eps must be a small number; got {epsilon!r}.")
+        heads, width = (
+            read_number(path, config, key) for key in ("num_attention_heads", "hidden_size")
+        )
+        if width % heads:
+            raise DataError(f"{path}: hidden_size must be a multiple of num_attention_heads.")
+        return cls(
+            read_number(path, config, "num_hidden_layers"),
+            heads,
+            width,
+            read_number(path, config, "max_position_embeddings"),
+            int(config.get("pad_token_id") or 0) + 1 if kind in ROBERTA else 0,
+            epsilon,
+            ACTIVATIONS[activation],
+        )
+
+
+def bert_forward(path: Path, shape: BertShape) -> Forward:
+    """Return the forward pass with the weights of a file."""
+    graph = Graph()
+    output = _BertGraph(graph, _Weights(path, read_weights(path)), shape).build()
+    model = graph.model({"ids": (INT32, 2), "mask": (INT32, 2)}, output, 3)
+    session = open_session(model, path, graph.weights)
+
+    def forward(ids: Array, mask: Array) -> Array:
+        hidden: Array = session.run(None, {"ids": ids, "mask": mask})[0]
+        return hidden
+
+    return forward
+
+
+class _Weights:
+    """The weights of a file, by names without the prefix of the file."""
+
+    def __init__(self, path: Path, arrays: Mapping[str, Array]) -> None:
+        self._path, self._arrays = path, arrays
+        word = "embeddings.word_embeddings.weight"
+        self._prefix = next((each for each in PREFIXES if each + word in arrays), "")
+
+    def __call__(self, name: str, *shape: int) -> Array:
+        """Return an array of this shape (-1: any length); raise if the file has none."""
+        array = self._arrays.get(self._prefix + name)
+        if array is None:
+            raise DataError(f"{self._path}: has no weights {name!r}.")
+        fits = len(shape) == array.ndim and all(
+            expected in (-1, size) for expected, size in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise DataError(
+                f"{self._path}: the weights {name!r} have shape {array.shape}, and should have "
+                f"{shape}; does config.json belong to them?"
+            )
+        values: Array = np.asarray(array, np.float32)
+        return values
+
+
+class _BertGraph:
+    """Adds the operators of a forward pass to a graph."""
+
+    def __init__(self, graph: Graph, weights: _Weights, shape: BertShape) -> None:
+        self._graph, self._weights, self._shape = graph, weights, shape
+
+    def build(self) -> str:
+        """Return the name of the vectors of all tokens."""
+        hidden = self._embeddings()
+        for layer in range(self._shape.layers):
+            hidden = self._layer(f"encoder.layer.{layer}.", hidden)
+        return hidden
+
+    def _embeddings(self) -> str:
+        """Words, positions and the first type of tokens, added and normalized."""
+        width, name = self._shape.width, "embeddings.{}_embeddings.weight"
+        words = self._weights(name.format("word"), -1, width)
+        positions = self._weights(name.format("position"), self._shape.positions, width)
+        types = self._weights(name.format("token_type"), -1, width)
+        # padding follows the text and is masked, so that positions may simply be counted
+        positions = positions[self._shape.first_position :] + types[0]
+        self._graph.nodes(
+            f"{CONTRIB}:EmbedLayerNormalization",
+            ["ids", "", *self._added(words, positions), "", *self._norm("embeddings"), "mask"],
+            ["embedded", "lengths"],
+            epsilon=self._shape.epsilon,
+        )
+        return "embedded"
+
+    def _layer(self, prefix: str, hidden: str) -> str:
+        add, width = self._graph.node, self._shape.width
+        dense = [self._dense(f"{prefix}attention.self.{name}", width, width)
+                 for name in ("query", "key", "value")]  # fmt: skip
+        joined = (np.concatenate(parts, axis=-1) for parts in zip(*dense, strict=True))
+        heads = self._shape.heads
+        attended = add(
+            f"{CONTRIB}:Attention", [hidden, *self._added(*joined), "mask"], num_heads=heads
+        )
+        hidden = self._sum(f"{prefix}attention.output", attended, hidden, width)
+        weight, bias = self._dense(f"{prefix}intermediate.dense", -1, width)
+        inner = add("MatMul", [hidden, *self._added(weight)])
+        inner = add(f"{CONTRIB}:{self._shape.activation}", [inner, *self._added(bias)])
+        return self._sum(f"{prefix}output", inner, hidden, weight.shape[1])
+
+    def _sum(self, prefix: str, values: str, residual: str, size: int) -> str:
+        """Apply a dense layer, add its bias and the residual, and normalize."""
+        weight, bias = self._dense(f"{prefix}.dense", self._shape.width, size)
+        dense = self._graph.node("MatMul", [values, *self._added(weight)])
+        return self._graph.node(
+            f"{CONTRIB}:SkipLayerNormalization",
+            [dense, residual, *self._norm(prefix), *self._added(bias)],
+            epsilon=self._shape.epsilon,
+        )
+
+    def _dense(self, name: str, outputs: int, inputs: int) -> tuple[Array, Array]:
+        """Return weights (inputs in rows) and bias of a dense layer."""
+        weight = self._weights(f"{name}.weight", outputs, inputs).T
+        return weight, self._weights(f"{name}.bias", weight.shape[1])
+
+    def _norm(self, prefix: str) -> list[str]:
+        return self._added(
+            *(
+                self._weights(f"{prefix}.LayerNorm.{name}", self._shape.width)
+                for name in ("weight", "bias")
+            )
+        )
+
+    def _added(self, *arrays: Array) -> list[str]:
+        return [self._graph.weight(each) for each in arrays]

