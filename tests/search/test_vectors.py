@@ -134,8 +134,11 @@ def test_an_index_without_vectors(tmp_path: Path) -> None:
     index = Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0)
     assert index.vectors is None
     assert index.encoder_record is None
-    with pytest.raises(DataError, match=r"has no vectors; add them with Index\.add_vectors"):
-        index.add(DOCUMENTS, vectors=HashEncoder())
+    encoder = HashEncoder()
+    assert index.add([{"id": "n", "text": "new"}]).embedded == 0
+    with pytest.warns(FirstpageWarning, match="1 of 6 documents have no text"):
+        assert index.add([{"id": "o", "text": "old"}], vectors=encoder).embedded == 5
+    assert sorted(by_id(index)) == ["a", "b", "d", "n", "o"]
 
 
 # --- similarities and search
@@ -338,9 +341,14 @@ def test_a_failing_encoder_loses_nothing(tmp_path: Path) -> None:
     failing, path = HashEncoder(fail_after=600), tmp_path / "i"
     with (
         pytest.raises(DataError, match="the endpoint answered 500"),
-        pytest.warns(FirstpageWarning, match="the vectors of 512 documents are kept"),
+        pytest.warns(FirstpageWarning) as notes,
     ):
         Index.from_documents(many(1000), path, latent=0, vectors=failing)
+    assert [str(note.message) for note in notes] == [
+        f"{path}: the vectors of 512 documents are kept, so that they need not be computed again.",
+        f"{path}: is complete but for vectors; `firstpage index -o {path} --vectors hash` adds "
+        "them.",
+    ]
     index = Index(path)
     assert (len(index), index.vectors) == (1000, None)
     assert (path / JOURNAL).exists()

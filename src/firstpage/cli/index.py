@@ -10,7 +10,7 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-from firstpage.search import Index, read_documents
+from firstpage.search import Index, read_documents, vector_source
 
 
 @documented_command(
@@ -18,6 +18,7 @@ from firstpage.search import Index, read_documents
     "firstpage index products.jsonl -o shop.index",
     "firstpage index new.jsonl -o shop.index --add",
     "firstpage index -o shop.index --delete sku-17 --delete sku-18",
+    "firstpage index -o shop.index --vectors minilm",
 )
 @click.argument("documents", nargs=-1, type=options.FILE, metavar="DOCUMENTS")
 @options.output(required=True, help="Folder of the index.")
@@ -61,6 +62,20 @@ from firstpage.search import Index, read_documents
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
 )
+@click.option(
+    "--vectors",
+    metavar="MODEL",
+    callback=options.search_modules,
+    help="Add vectors of documents: by an encoder (a name, a folder, an endpoint, "
+    "module:function), or of a file (.npy, .npz, .parquet); none removes them.",
+)
+@click.option(
+    "--vector-ids",
+    type=options.FILE,
+    metavar="FILE",
+    help="Ids of the documents of an .npy file of vectors, one per line.",
+)
+@click.option("--replace-vectors", is_flag=True, help="Replace vectors of another encoder.")
 @click.option("--refit", is_flag=True, help="Fit the latent space of an index again.")
 def command(
     documents: tuple[Path, ...],
@@ -74,6 +89,9 @@ def command(
     ignored: tuple[str, ...],
     document_format: str | None,
     latent: int,
+    vectors: str | None,
+    vector_ids: Path | None,
+    replace_vectors: bool,
     refit: bool,
 ) -> None:
     """Create or change an index of texts.
@@ -81,9 +99,11 @@ def command(
     DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
     or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
     usually a `title` and a `text`, and any other fields.
+
+    Vectors of an index follow its changes: texts that are new are embedded by its encoder.
     """
-    if not documents and not deleted and not refit:
-        raise click.UsageError("name DOCUMENTS to index, or --delete or --refit.")
+    if not documents and not deleted and not refit and vectors is None:
+        raise click.UsageError("name DOCUMENTS to index, or --delete, --vectors or --refit.")
     if add and overwrite:
         raise click.UsageError("--add and --overwrite exclude each other; give one.")
     creating = bool(documents) and not add
@@ -92,7 +112,10 @@ def command(
     options.only_with("a new index", creating, "overwrite", "language", "fields")
     options.only_with("a new index or --refit", creating or refit, "latent")
     options.only_with("DOCUMENTS", bool(documents), "id_field", "ignored", "document_format", "add")
+    options.only_with("--vectors", vectors is not None, "vector_ids", "replace_vectors")
     kinds = _kinds(fields)
+    drops = vectors == "none"
+    source = None if drops else vector_source(vectors, vector_ids)
     with shared.counting_progress("documents") as progress:
         if creating:
             stream = read_documents(documents, document_format, id_field, ignored)
@@ -104,22 +127,42 @@ def command(
                 latent=latent,
                 overwrite=overwrite,
                 progress=progress,
+                vectors=source,
             )
             print(f"wrote {index}", file=sys.stderr)
+            _print_vectors(index)
             _note_blanks(index)
             return
         index = Index(output)
         if deleted:
             print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
         if documents:
-            changes = index.add(
-                read_documents(documents, document_format, id_field, ignored), progress
-            )
-            print(f"{output}: {changes}", file=sys.stderr)
+            stream = read_documents(documents, document_format, id_field, ignored)
+            print(f"{output}: {index.add(stream, progress, source)}", file=sys.stderr)
             _note_blanks(index)
+        elif source is not None:
+            changes = index.add_vectors(source, progress, replace=replace_vectors)
+            print(f"{output}: {changes}", file=sys.stderr)
+        if drops:
+            index.drop_vectors()
+            print(f"{output}: removed the vectors", file=sys.stderr)
+        if documents or source is not None:
+            _print_vectors(index)
         if refit:
             index.fit_latent(latent)
             print(f"{output}: fitted the latent space again", file=sys.stderr)
+
+
+def _print_vectors(index: Index) -> None:
+    vectors = index.vectors
+    if vectors is not None:
+        counts = vectors.counts[~index.forward.deleted]
+        print(
+            f"{index.path}: {counts.sum():,} vectors of {vectors.dimensions} dimensions for "
+            f"{(counts > 0).sum():,} of {len(index):,} documents, by {vectors.encoder['name']} "
+            f"({vectors.n_bytes / 1e6:,.1f} MB)",
+            file=sys.stderr,
+        )
 
 
 def _note_blanks(index: Index) -> None:

@@ -221,7 +221,14 @@ class Index:
             )
         index = cls(folder)
         if source is not None and index.vectors is None:
-            index.add_vectors(source, progress)
+            try:
+                index.add_vectors(source, progress)
+            except BaseException:  # such as Ctrl-C
+                warn(
+                    f"{folder}: is complete but for vectors; `firstpage index -o {folder} "
+                    f"--vectors {source.name}` adds them."
+                )
+                raise
         elif not isinstance(source, PrecomputedVectors):
             index._encoder = source
         return index
@@ -246,8 +253,9 @@ class Index:
             Called with the number of documents read so far, and 0 for the unknown total; then with
             the number of embedded documents, and the number of all.
         vectors : str, Encoder, PrecomputedVectors or (ids, array), optional
-            The encoder of the index, where its name does not suffice to load it; or the vectors of
-            the documents, if those of the index were computed elsewhere.
+            The vectors of the documents, if those of the index were computed elsewhere; the
+            encoder of the index, where its name does not suffice to load it; or what has the
+            vectors of all documents, if the index has none.
 
         Returns
         -------
@@ -259,30 +267,27 @@ class Index:
         DataError
             If another process writes to the index, or a document is invalid.
         """
-        given = vector_source(vectors)
+        source = vector_source(vectors)
         with self._writer() as writer:
-            change = VectorChange(self._source_of_vectors(given), progress=progress)
+            change = VectorChange(self._fitting(source), self.vectors is None, None, progress)
             changes = writer.add(documents_from_rows(documents), self.forward.row_of, progress)
             embedded = writer.commit(None, change)
         self._open()
         return with_values(changes, embedded=embedded)
 
-    def _source_of_vectors(
-        self, given: Encoder | PrecomputedVectors | None
+    def _fitting(
+        self, source: Encoder | PrecomputedVectors | None
     ) -> Encoder | PrecomputedVectors | None:
-        """Return what has the vectors of new documents; refuse what does not fit."""
+        """Return what has the vectors of new documents; refuse what does not fit the index."""
         record = self.encoder_record
-        if record is None:
-            if given is not None:
-                raise DataError(f"{self.path}: has no vectors; add them with Index.add_vectors.")
-            return None
-        if given is not None:
-            check_source(given, record, str(self.path))
-        elif record["name"] != PRECOMPUTED:
-            if self._encoder is None or self._encoder.digest != record["digest"]:
-                self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
-            return self._encoder
-        return given
+        if record is None or (source is None and record["name"] == PRECOMPUTED):
+            return source
+        if source is not None:
+            check_source(source, record, str(self.path))
+            return source
+        if self._encoder is None or self._encoder.digest != record["digest"]:
+            self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
+        return self._encoder
 
     def delete(self, ids: Iterable[str]) -> IndexChanges:
         """Delete documents.
@@ -380,7 +385,7 @@ class Index:
                 raise DataError(
                     f"{self.path}: has vectors of the encoder {record['name']!r} (digest "
                     f"{record['digest'][:12]}), not of {source.name!r} ({source.digest[:12]}).",
-                    Advice("Replace them with {}.", "replace", True),
+                    Advice("Replace them with {}.", "replace", True, "vectors"),
                 )
             known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
@@ -640,15 +645,42 @@ def _observed(
         yield document
 
 
-def vector_source(vectors: Vectors | None) -> Encoder | PrecomputedVectors | None:
-    """Return what computes or contains the vectors that the caller names."""
+def vector_source(
+    vectors: Vectors | None, ids: str | os.PathLike[str] | None = None
+) -> Encoder | PrecomputedVectors | None:
+    """Return what computes or contains the vectors that the caller names.
+
+    Parameters
+    ----------
+    vectors : str, path, Encoder, PrecomputedVectors, (ids, array) or None
+        An encoder or its name; vectors, or the name of a file of them.
+    ids : path, optional
+        The file with the id of the document of each vector, which an .npy file needs.
+
+    Returns
+    -------
+    Encoder, PrecomputedVectors or None
+        None where nothing is named.
+
+    Raises
+    ------
+    DataError
+        If the encoder or the file cannot be loaded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from firstpage.search import vector_source
+    >>> vector_source((["d1", "d2"], np.eye(2))).dimensions
+    2
+    """
     if vectors is None or isinstance(vectors, PrecomputedVectors):
         return vectors
     if isinstance(vectors, tuple):
         return PrecomputedVectors(*vectors)
     if isinstance(vectors, str | os.PathLike):
         name = os.fspath(vectors)
-        return read_precomputed(name) if is_vector_file(name) else load_encoder(name)
+        return read_precomputed(name, ids) if is_vector_file(name) else load_encoder(name)
     return vectors
 
 

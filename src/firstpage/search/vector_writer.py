@@ -205,7 +205,7 @@ class Embedder:
         if self._journal.known and not is_finished:
             warn(
                 f"{self._folder}: the vectors of {len(self._journal.known):,} documents are kept, "
-                "so that the same command continues from them."
+                "so that they need not be computed again."
             )
 
 
