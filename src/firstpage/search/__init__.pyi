@@ -16,7 +16,6 @@ from firstpage.search.index import Index as Index
 from firstpage.search.index import vector_source as vector_source
 from firstpage.search.manifest import MANIFEST as MANIFEST
 from firstpage.search.npl import npl_records as npl_records
-from firstpage.search.precomputed import PrecomputedVectors as PrecomputedVectors
 from firstpage.search.queries import FORMATS as FORMATS
 from firstpage.search.queries import QUERY_ID_KEYS as QUERY_ID_KEYS
 from firstpage.search.queries import Queries as Queries
@@ -36,5 +35,4 @@ from firstpage.search.sources import read_old_lines as read_old_lines
 from firstpage.search.trec_text import trec_documents as trec_documents
 from firstpage.search.trec_text import trec_topics as trec_topics
 from firstpage.search.tuning import Pools as Pools
-from firstpage.search.vectors import StoredVectors as StoredVectors
 from firstpage.search.writer import value_text as value_text
