@@ -18,6 +18,7 @@ import pytest
 from firstpage import Index
 from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.search import storage
+from firstpage.search.encoders import Encoder
 from firstpage.search.precomputed import PrecomputedVectors
 from firstpage.search.vector_writer import JOURNAL, MAX_PASSAGES, STEP, WINDOW, passages
 from firstpage.search.vectors import StoredVectors, document_codes, query_codes
@@ -133,8 +134,11 @@ def test_an_index_without_vectors(tmp_path: Path) -> None:
     index = Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0)
     assert index.vectors is None
     assert index.encoder_record is None
-    with pytest.raises(DataError, match=r"has no vectors; add them with Index\.add_vectors"):
-        index.add(DOCUMENTS, vectors=HashEncoder())
+    encoder = HashEncoder()
+    assert index.add([{"id": "n", "text": "new"}]).embedded == 0
+    with pytest.warns(FirstpageWarning, match="1 of 6 documents have no text"):
+        assert index.add([{"id": "o", "text": "old"}], vectors=encoder).embedded == 5
+    assert sorted(by_id(index)) == ["a", "b", "d", "n", "o"]
 
 
 # --- similarities and search
@@ -337,9 +341,14 @@ def test_a_failing_encoder_loses_nothing(tmp_path: Path) -> None:
     failing, path = HashEncoder(fail_after=600), tmp_path / "i"
     with (
         pytest.raises(DataError, match="the endpoint answered 500"),
-        pytest.warns(FirstpageWarning, match="the vectors of 512 documents are kept"),
+        pytest.warns(FirstpageWarning) as notes,
     ):
         Index.from_documents(many(1000), path, latent=0, vectors=failing)
+    assert [str(note.message) for note in notes] == [
+        f"{path}: the vectors of 512 documents are kept, so that they need not be computed again.",
+        f"{path}: is complete but for vectors; `firstpage index -o {path} --vectors hash` adds "
+        "them.",
+    ]
     index = Index(path)
     assert (len(index), index.vectors) == (1000, None)
     assert (path / JOURNAL).exists()
@@ -517,19 +526,33 @@ def test_lengths_are_reported() -> None:
 def test_bad_encoders(tmp_path: Path) -> None:
     index = Index.from_documents(many(3), tmp_path / "i", latent=0)
 
-    class Wrong(HashEncoder):
-        def encode_documents(self, texts: Sequence[str]) -> Any:
-            return self.answer
-
-        answer: Any = None
-
-    for answer in (np.ones((2, 16)), np.ones((3, 4)), np.full((3, 16), np.nan)):
-        encoder = Wrong()
-        encoder.answer = answer
-        with pytest.raises(DataError, match="hash: must return one finite vector of 16 dimens"):
-            index.add_vectors(encoder)
-    encoder.answer = np.zeros((3, 16))  # texts without tokens
+    answer = np.ones((3, 4))
+    encoder = Encoder("wrong", "1", 16, lambda _: answer, lambda _: answer)
+    with pytest.raises(DataError, match="wrong: its vectors have 4 dimensions now"):
+        index.add_vectors(encoder)
+    answer = np.zeros((3, 16))  # texts without tokens
     with pytest.warns(FirstpageWarning, match="3 of 3 documents have no text"):
         index.add_vectors(encoder)
     assert stored(index).n_vectors == 0
     assert len(stored(index).search(np.ones(16), 5, index.forward.deleted)[0]) == 0
+
+
+def test_the_encoder_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+
+    def load(name: str, digest: str | None = None, source: str = "") -> HashEncoder:
+        loaded.append((name, digest, source))
+        return HashEncoder()
+
+    monkeypatch.setattr("firstpage.search.index.load_encoder", load)
+    path = tmp_path / "i"
+    index = Index.from_documents(many(3), path, latent=0, vectors="hash")
+    index.add([{"id": "n", "text": "new"}])
+    assert loaded == [("hash", None, "")]
+    index = Index(path)
+    for name in ("m", "o"):
+        index.add([{"id": name, "text": name}])
+    assert loaded[1:] == [("hash", HashEncoder().digest, str(path))]
+    index.delete(["m"])
+    assert len(loaded) == 2
+    assert by_id(index)["n"] == expected_codes(HashEncoder(), "new")

@@ -12,7 +12,7 @@ import click
 
 from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
-from firstpage.search import Index, Kind, read_documents
+from firstpage.search import Index, Kind, read_documents, vector_source
 
 
 @documented_command(
@@ -21,6 +21,7 @@ from firstpage.search import Index, Kind, read_documents
     "firstpage index new.jsonl -o shop.index --add",
     "firstpage index products/ -o shop.index --sync",
     "firstpage index -o shop.index --delete sku-17 --delete sku-18",
+    "firstpage index -o shop.index --vectors minilm",
 )
 @click.argument("documents", nargs=-1, type=options.FILE, metavar="DOCUMENTS")
 @options.output(required=True, help="Folder of the index.")
@@ -86,6 +87,20 @@ from firstpage.search import Index, Kind, read_documents
 @options.integer(
     "--latent", default=128, minimum=0, help="Dimensions of the latent semantic space; 0 for none."
 )
+@click.option(
+    "--vectors",
+    metavar="MODEL",
+    callback=options.search_modules,
+    help="Add vectors of documents: by an encoder (a name, a folder, an endpoint, "
+    "module:function), or of a file (.npy, .npz, .parquet); none removes them.",
+)
+@click.option(
+    "--vector-ids",
+    type=options.FILE,
+    metavar="FILE",
+    help="Ids of the documents of an .npy file of vectors, one per line.",
+)
+@click.option("--replace-vectors", is_flag=True, help="Replace vectors of another encoder.")
 @click.option("--refit", is_flag=True, help="Fit the latent space of an index again.")
 def command(
     documents: tuple[Path, ...],
@@ -103,6 +118,9 @@ def command(
     first: Kind | None,
     typos: bool | None,
     latent: int,
+    vectors: str | None,
+    vector_ids: Path | None,
+    replace_vectors: bool,
     refit: bool,
 ) -> None:
     """Create or change an index of texts.
@@ -110,11 +128,15 @@ def command(
     DOCUMENTS are files of JSON lines, CSV, TSV, Parquet, TREC text, SMART or NPL, also compressed,
     or folders of text, Markdown and HTML files.  A document has an id (`id`, `docid`, `docno`, ..),
     usually a `title` and a `text`, and any other fields.
+
+    Vectors of an index follow its changes: texts that are new are embedded by its encoder.
     """
     settings = {"kind": first, "typos": typos}
     changed = {name: value for name, value in settings.items() if value is not None}
-    if not documents and not deleted and not refit and not changed:
-        raise click.UsageError("name DOCUMENTS to index, or --delete, --refit, --first or --typos.")
+    if not (documents or deleted or refit or changed or vectors is not None):
+        raise click.UsageError(
+            "name DOCUMENTS to index, or --delete, --vectors, --refit, --first or --typos."
+        )
     if add + sync + overwrite > 1:
         raise click.UsageError("--add, --sync and --overwrite exclude each other; give one.")
     creating = bool(documents) and not add and not sync
@@ -126,7 +148,10 @@ def command(
     options.only_with("a new index or --refit", creating or refit, "latent")
     of_documents = "id_field", "ignored", "document_format", "add", "sync"
     options.only_with("DOCUMENTS", bool(documents), *of_documents)
+    options.only_with("--vectors", vectors is not None, "vector_ids", "replace_vectors")
     kinds = _kinds(fields)
+    drops = vectors == "none"
+    source = None if drops else vector_source(vectors, vector_ids)
     with shared.counting_progress("documents") as progress:
         if creating:
             stream = read_documents(documents, document_format, id_field, ignored)
@@ -139,8 +164,10 @@ def command(
                 fold_accents=not accents,
                 overwrite=overwrite,
                 progress=progress,
+                vectors=source,
             )
             print(f"wrote {index}", file=sys.stderr)
+            _print_vectors(index)
             _note_blanks(index)
             _set_first_stage(index, changed)
             return
@@ -148,12 +175,18 @@ def command(
         if deleted:
             print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
         if documents:
+            stream = read_documents(documents, document_format, id_field, ignored)
             change = index.sync if sync else index.add
-            changes = change(
-                read_documents(documents, document_format, id_field, ignored), progress
-            )
-            print(f"{output}: {changes}", file=sys.stderr)
+            print(f"{output}: {change(stream, progress, source)}", file=sys.stderr)
             _note_blanks(index)
+        elif source is not None:
+            changes = index.add_vectors(source, progress, replace=replace_vectors)
+            print(f"{output}: {changes}", file=sys.stderr)
+        if drops:
+            index.drop_vectors()
+            print(f"{output}: removed the vectors", file=sys.stderr)
+        if documents or source is not None:
+            _print_vectors(index)
         if refit:
             index.fit_latent(latent)
             print(f"{output}: fitted the latent space again", file=sys.stderr)
@@ -165,6 +198,18 @@ def _set_first_stage(index: Index, changed: Mapping[str, Any]) -> None:
     if changed:
         index.set_first_stage(replace(index.first_stage, **changed))
         print(f"{index.path}: searches by {index.first_stage}", file=sys.stderr)
+
+
+def _print_vectors(index: Index) -> None:
+    vectors = index.vectors
+    if vectors is not None:
+        counts = vectors.counts[~index.forward.deleted]
+        print(
+            f"{index.path}: {counts.sum():,} vectors of {vectors.dimensions} dimensions for "
+            f"{(counts > 0).sum():,} of {len(index):,} documents, by {vectors.encoder['name']} "
+            f"({vectors.n_bytes / 1e6:,.1f} MB)",
+            file=sys.stderr,
+        )
 
 
 def _note_blanks(index: Index) -> None:

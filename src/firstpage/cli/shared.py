@@ -81,9 +81,15 @@ def progress_bar(description: str, *columns: ProgressColumn) -> Iterator[Progres
 
 @contextmanager
 def counting_progress(unit: str) -> Iterator[Progress | None]:
-    """Show how many units are done, where the total is unknown, if standard error is a terminal."""
+    """Show how many units are read, and then embedded, if standard error is a terminal."""
     with status_line(f"reading {unit}") as show:
-        yield None if show is None else lambda done, _: show(f"{done:,} {unit}")
+        yield (
+            None
+            if show is None
+            else lambda done, total: show(
+                f"embedded {done:,} of {total:,} {unit}" if total else f"{done:,} {unit}"
+            )
+        )
 
 
 @contextmanager

@@ -18,6 +18,7 @@ OPTIONS = {
     "ignore_fields": "ignored",
     "numbering": "ordinal",
     "n_features": "pad",
+    "replace of vectors": "replace_vectors",
     "valid": "valid_run",
 }
 

@@ -19,6 +19,7 @@ writing, merging, deleting                  writer.py, storage.py, manifest.py
 first-stage retrieval, and its tuning       engine.py, retrieval.py, tuning.py
 a family of features                        families.py, latent.py, embedding.py
 models that turn texts into vectors         encoders/
+vectors in an index, and searching them     vectors.py, vector_writer.py, precomputed.py
 which features are computed and chosen      features.py, feature_choice.py
 results for a typed query                   searcher.py
 """

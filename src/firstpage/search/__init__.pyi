@@ -17,6 +17,7 @@ from firstpage.search.first_stage import with_kind as with_kind
 from firstpage.search.forward import Matcher as Matcher
 from firstpage.search.forward import Query as Query
 from firstpage.search.index import Index as Index
+from firstpage.search.index import vector_source as vector_source
 from firstpage.search.manifest import MANIFEST as MANIFEST
 from firstpage.search.npl import npl_records as npl_records
 from firstpage.search.queries import FORMATS as FORMATS

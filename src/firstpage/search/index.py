@@ -248,7 +248,14 @@ class Index:
             )
         index = cls(folder)
         if source is not None and index.vectors is None:
-            index.add_vectors(source, progress)
+            try:
+                index.add_vectors(source, progress)
+            except BaseException:  # such as Ctrl-C
+                warn(
+                    f"{folder}: is complete but for vectors; `firstpage index -o {folder} "
+                    f"--vectors {source.name}` adds them."
+                )
+                raise
         elif not isinstance(source, PrecomputedVectors):
             index._encoder = source
         return index
@@ -273,8 +280,9 @@ class Index:
             Called with the number of documents read so far, and 0 for the unknown total; then with
             the number of embedded documents, and the number of all.
         vectors : str, Encoder, PrecomputedVectors or (ids, array), optional
-            The encoder of the index, where its name does not suffice to load it; or the vectors of
-            the documents, if those of the index were computed elsewhere.
+            The vectors of the documents, if those of the index were computed elsewhere; the
+            encoder of the index, where its name does not suffice to load it; or what has the
+            vectors of all documents, if the index has none.
 
         Returns
         -------
@@ -286,28 +294,25 @@ class Index:
         DataError
             If another process writes to the index, or a document is invalid.
         """
-        given = vector_source(vectors)
+        source = vector_source(vectors)
         with self._writer() as writer:
-            change = VectorChange(self._source_of_vectors(given), progress=progress)
+            change = VectorChange(self._fitting(source), self.vectors is None, None, progress)
             changes = writer.add(documents_from_rows(documents), self.forward.row_of, progress)
             embedded = writer.commit(None, change)
         self._open()
         return replace(changes, embedded=embedded)
 
-    def _source_of_vectors(
-        self, given: Encoder | PrecomputedVectors | None
+    def _fitting(
+        self, source: Encoder | PrecomputedVectors | None
     ) -> Encoder | PrecomputedVectors | None:
-        """Return what has the vectors of new documents; refuse what does not fit."""
+        """Return what has the vectors of new documents; refuse what does not fit the index."""
         record = self.encoder_record
-        if record is None:
-            if given is not None:
-                raise DataError(f"{self.path}: has no vectors; add them with Index.add_vectors.")
-            return None
-        if given is not None:
-            check_source(given, record, str(self.path))
-        elif record["name"] != PRECOMPUTED:
-            return self.encoder
-        return given
+        if record is None or (source is None and record["name"] == PRECOMPUTED):
+            return source
+        if source is not None:
+            check_source(source, record, str(self.path))
+            return source
+        return self.encoder
 
     def delete(self, ids: Iterable[str]) -> IndexChanges:
         """Delete documents.
@@ -339,6 +344,7 @@ class Index:
         self,
         documents: Iterable[SourceDocument | Mapping[str, Any]],
         progress: Progress | None = None,
+        vectors: Vectors | None = None,
     ) -> IndexChanges:
         """Make the index hold these documents, as they are now; all of it or nothing.
 
@@ -351,6 +357,8 @@ class Index:
             All documents that the index should hold, such as `read_documents(folder)`.
         progress : callable, optional
             Called with the number of documents read so far, and 0 for the unknown total.
+        vectors : str, Encoder, PrecomputedVectors or (ids, array), optional
+            As for `add`.
 
         Returns
         -------
@@ -373,7 +381,7 @@ class Index:
         1 added, 1 deleted, 1 unchanged
         """
         with self._writer() as writer:
-            vectors = VectorChange(self._source_of_vectors(None), progress=progress)
+            change = VectorChange(self._fitting(vector_source(vectors)), progress=progress)
             stored = StoredDocuments(self.engine, self.forward.row_of)
             listed = stored.changed(distinct_documents(documents_from_rows(documents)), progress)
             changes = writer.add(listed, self.forward.row_of, None)
@@ -386,7 +394,7 @@ class Index:
             writer.delete(gone, self.forward.rows(gone, str(self.path)))
             changes = replace(changes, deleted=len(gone), unchanged=stored.n_unchanged)
             if changes.added or changes.replaced or changes.deleted:
-                changes = replace(changes, embedded=writer.commit(None, vectors))
+                changes = replace(changes, embedded=writer.commit(None, change))
         self._open()
         return changes
 
@@ -463,14 +471,15 @@ class Index:
         if source is None:
             raise DataError("vectors must be an encoder, its name, or ids and an array.")
         with self._writer() as writer:
-            record, new = self.encoder_record, source.to_dict()
-            if record is not None and record["digest"] != new["digest"] and not replace:
+            record = self.encoder_record
+            is_known = is_same_encoder(record, source)
+            if record is not None and not is_known and not replace:
                 raise DataError(
                     f"{self.path}: has vectors of the encoder {record['name']!r} (digest "
-                    f"{record['digest'][:12]}), not of {new['name']!r} ({str(new['digest'])[:12]}).",
-                    Advice("Replace them with {}.", "replace", True),
+                    f"{record['digest'][:12]}), not of {source.name!r} ({source.digest[:12]}).",
+                    Advice("Replace them with {}.", "replace", True, "vectors"),
                 )
-            known = self.vectors if is_same_encoder(record, new) else None
+            known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
         self._encoder = None if isinstance(source, PrecomputedVectors) else source
         self._open()
@@ -842,15 +851,42 @@ def _observed(
         yield document
 
 
-def vector_source(vectors: Vectors | None) -> Encoder | PrecomputedVectors | None:
-    """Return what computes or contains the vectors that the caller names."""
+def vector_source(
+    vectors: Vectors | None, ids: str | os.PathLike[str] | None = None
+) -> Encoder | PrecomputedVectors | None:
+    """Return what computes or contains the vectors that the caller names.
+
+    Parameters
+    ----------
+    vectors : str, path, Encoder, PrecomputedVectors, (ids, array) or None
+        An encoder or its name; vectors, or the name of a file of them.
+    ids : path, optional
+        The file with the id of the document of each vector, which an .npy file needs.
+
+    Returns
+    -------
+    Encoder, PrecomputedVectors or None
+        None where nothing is named.
+
+    Raises
+    ------
+    DataError
+        If the encoder or the file cannot be loaded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from firstpage.search import vector_source
+    >>> vector_source((["d1", "d2"], np.eye(2))).dimensions
+    2
+    """
     if vectors is None or isinstance(vectors, PrecomputedVectors):
         return vectors
     if isinstance(vectors, tuple):
         return PrecomputedVectors(*vectors)
     if isinstance(vectors, str | os.PathLike):
         name = os.fspath(vectors)
-        return read_precomputed(name) if is_vector_file(name) else load_encoder(name)
+        return read_precomputed(name, ids) if is_vector_file(name) else load_encoder(name)
     return vectors
 
 
@@ -860,4 +896,4 @@ def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVec
         stored = Index(folder).vectors
     except DataError:  # such as a damaged one
         return None
-    return stored if stored and is_same_encoder(stored.encoder, source.to_dict()) else None
+    return stored if stored and is_same_encoder(stored.encoder, source) else None

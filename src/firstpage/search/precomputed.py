@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class PrecomputedVectors:
     DataError
         If there are no vectors, their number is not that of the ids, or one is zero or not finite.
     """
+
+    name = PRECOMPUTED
 
     def __init__(
         self, ids: Sequence[str], vectors: Array, source: str = "the table of vectors"
@@ -79,7 +82,7 @@ class PrecomputedVectors:
         """The number of components of a vector."""
         return int(self.vectors.shape[1])
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A digest of ids and vectors."""
         digest = hashlib.sha256(json.dumps(self.ids).encode("utf-8", "surrogatepass"))
@@ -88,7 +91,7 @@ class PrecomputedVectors:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the index records."""
-        return {"name": PRECOMPUTED, "digest": self.digest, "dimensions": self.dimensions}
+        return {"name": self.name, "digest": self.digest, "dimensions": self.dimensions}
 
     def of_document(self, name: str) -> Array | None:
         """Return the vectors of a document, or None if there are none."""

@@ -23,14 +23,14 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from firstpage.core import Array, DataError, Ints, Progress, warn
 from firstpage.search import storage
+from firstpage.search.encoders import Encoder
 from firstpage.search.forward import ForwardIndex
 from firstpage.search.precomputed import PRECOMPUTED, PrecomputedVectors
 from firstpage.search.vectors import DIGEST_BYTES, FILES, StoredVectors, document_codes
@@ -47,19 +47,6 @@ Codes = tuple[Array, Array]
 """Vectors of a document as integers, and the factors of their lengths."""
 Document = tuple[str, list[str]]
 """The id of a document and the words of its text."""
-
-
-class Encoder(Protocol):
-    """What turns texts into vectors."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def dimensions(self) -> int: ...
-    @property
-    def digest(self) -> str: ...
-    def encode_documents(self, texts: Sequence[str]) -> Array: ...
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -199,25 +186,15 @@ class Embedder:
             if words and digest not in known and stored(digest) is None
         }
         if missing:
-            vectors = self._encode([text for texts in missing.values() for text in texts])
-            ends = np.cumsum([len(texts) for texts in missing.values()])
+            texts = [text for each in missing.values() for text in each]
+            vectors = self._encoder.encode_documents(texts)
+            ends = np.cumsum([len(each) for each in missing.values()])
             for digest, each in zip(missing, np.split(vectors, ends[:-1]), strict=True):
                 # zeros are the vectors of texts without tokens
                 self._journal.append(digest, document_codes(each[each.any(axis=1) & each[0].any()]))
             self._journal.flush()
             self.computed += len(missing)
         return [known.get(digest) or stored(digest) for digest in digests]
-
-    def _encode(self, texts: list[str]) -> Array:
-        """Return the vectors of texts; refuse what is not a finite vector per text."""
-        vectors = np.asarray(self._encoder.encode_documents(texts), np.float32)
-        expected = len(texts), self._encoder.dimensions
-        if vectors.shape != expected or not np.isfinite(vectors).all():
-            raise DataError(
-                f"{self._encoder.name}: must return one finite vector of {expected[1]} dimensions "
-                f"per text; for {expected[0]} texts it returned an array of {vectors.shape}."
-            )
-        return vectors
 
     def report(self, ids: Mapping[str, int]) -> None:
         """Do nothing: an encoder has no vectors of other documents."""
@@ -228,7 +205,7 @@ class Embedder:
         if self._journal.known and not is_finished:
             warn(
                 f"{self._folder}: the vectors of {len(self._journal.known):,} documents are kept, "
-                "so that the same command continues from them."
+                "so that they need not be computed again."
             )
 
 
@@ -354,35 +331,28 @@ class VectorWriter:
             self._files["scales"].append(each[1])
 
 
-def is_same_encoder(record: Mapping[str, Any] | None, other: Mapping[str, Any]) -> bool:
-    """Return whether vectors of two encoders are comparable."""
-    return record is not None and all(record[key] == other[key] for key in ("digest", "dimensions"))
+def is_same_encoder(record: Mapping[str, Any] | None, source: Encoder | PrecomputedVectors) -> bool:
+    """Return whether stored vectors are those of an encoder."""
+    return record is not None and record["digest"] == source.digest
 
 
 def check_source(
     source: Encoder | PrecomputedVectors, record: Mapping[str, Any], location: str
 ) -> None:
     """Refuse vectors of new documents that do not fit those of an index."""
-    other, is_file = source.to_dict(), isinstance(source, PrecomputedVectors)
+    is_file = isinstance(source, PrecomputedVectors)
     if is_file != (record["name"] == PRECOMPUTED):
         kinds = {True: "were computed elsewhere", False: f"are of the encoder {record['name']!r}"}
         raise DataError(
             f"{location}: its vectors {kinds[not is_file]}; those of new documents must be so too."
         )
-    if record["dimensions"] != other["dimensions"]:
+    if record["dimensions"] != source.dimensions:
         raise DataError(
             f"{location}: has vectors of {record['dimensions']} dimensions; those of "
-            f"{other['name']!r} have {other['dimensions']}."
+            f"{source.name!r} have {source.dimensions}."
         )
-    if not is_file and record["digest"] != other["digest"]:
+    if not is_file and record["digest"] != source.digest:
         raise DataError(
             f"{location}: has vectors of the encoder {record['name']!r} with the digest "
-            f"{record['digest'][:12]}; that of {other['name']!r} is {other['digest'][:12]}."
+            f"{record['digest'][:12]}; that of {source.name!r} is {source.digest[:12]}."
         )
-
-
-def load_encoder(name: str, digest: str | None = None, source: str = "") -> Encoder:
-    """Return the encoder of a name."""
-    loading = import_module("firstpage.search.encoders")
-    encoder: Encoder = loading.load_encoder(name, digest, source)
-    return encoder
