@@ -225,7 +225,7 @@ def _features(gains: Tensor, mask: Tensor | None, form: RankForm) -> tuple[Tenso
     if form.kind == TABLE:
         columns = form.weights.shape[1]
         features = torch.nn.functional.one_hot(gains.long(), columns).to(form.weights)
-        features, least = features.movedim(-1, 0), 0.0
+        features, least = features.movedim(-1, 0), gains.new_zeros(1, 1)
     else:
         least = gains.amin(-1, keepdim=True)
         features = (gains - least).unsqueeze(0)

@@ -1,9 +1,10 @@
 """Losses that read a measure (PL-Rank, LambdaLoss), by the formulas of PyTorch.
 
 Queries of similar length are padded to one length, a power of two, and computed together in
-float64 by `learning.torch.measure_formulas`.  Random numbers are those of the CPU: a hash of the seed, the evaluation, the query and the
-document.  So values and gradients are those of `kernels.losses.plrank` and `lambdaloss` up to
-rounding, and equal to the last bit where a pass is repeated on the same device.
+float64 by `learning.torch.measure_formulas`.  Random numbers are those of the CPU: a hash of the
+seed, the evaluation, the query and the document.  So values and gradients are those of
+`kernels.losses.plrank` and `lambdaloss` up to rounding, and equal to the last bit where a pass is
+repeated on the same device.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class ExpectedMeasureOnDevice(MeasureTermOnDevice):
         self.target.evaluations[lo:hi] += 1
 
     def _rows_per_query(self, width: int) -> int:
-        return self.target.samples * (1 + self.table.shape[1])
+        return self.target.samples * (1 + int(self.table.shape[1]))
 
     def _uniform(self, chunk: Chunk) -> Tensor:
         """Return the uniform random numbers of all samples and documents."""
