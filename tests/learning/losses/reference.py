@@ -99,7 +99,7 @@ def squared(s, y, w, k=None, average=True):
 def luce(s, order):
     """Return log P(order) under the Plackett-Luce model."""
     z = s[list(order)]
-    return sum(z[i] - log(np.exp(z[i:]).sum()) for i in range(len(z)))
+    return sum(z[i] - float(np.logaddexp.reduce(z[i:])) for i in range(len(z)))
 
 
 def permutations(s, y, w, k=None, temperature=1.0):

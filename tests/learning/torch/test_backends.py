@@ -1,12 +1,14 @@
 """Every implementation of a loss against its plain reference: one table for all of them.
 
 A loss has a compiled kernel, which trains on the CPU and also computes batches there; a formula of
-PyTorch; and a Triton kernel that trains on a GPU.
+PyTorch; and a Triton kernel that trains on a GPU.  Where a formula is fast enough it trains on a GPU
+too, and there is no Triton kernel; such formulas run here on the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 from unittest.mock import patch
 
@@ -16,6 +18,8 @@ import pytest
 import firstpage as fp
 from firstpage.data.truth import Truth
 from firstpage.learning.losses.base import Loss
+from firstpage.learning.losses.focused import focused_net
+from firstpage.learning.losses.lambdaloss import LambdaLoss
 from firstpage.learning.losses.listwise import (
     Cosine,
     PlackettLuce,
@@ -23,7 +27,8 @@ from firstpage.learning.losses.listwise import (
     SquaredError,
 )
 from firstpage.learning.losses.pairwise import PairwiseLogistic
-from tests.learning.losses.test_family import FAMILY, KINDS, Reference, sample
+from tests.learning.losses import reference as plain
+from tests.learning.losses.test_family import FAMILY, KINDS, PERMUTATIONS, Reference, sample
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -37,7 +42,9 @@ MODULES: dict[type[Loss], Any] = {
     Cosine: fp.torch.RankCosineLoss,
     SquaredError: fp.torch.SquaredErrorLoss,
     PairwiseLogistic: fp.torch.RankNetLoss,
+    LambdaLoss: fp.torch.LambdaLoss,
 }
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TABLE = [(loss, reference) for loss, reference in FAMILY if type(loss) in MODULES]
 SCORES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "near": lambda scores: scores,
@@ -53,7 +60,11 @@ def of_training(loss: Loss, truth: Truth, scores: np.ndarray, weights: Any) -> R
 
 def of_batches(loss: Loss, truth: Truth, scores: np.ndarray, device: str = "cpu") -> Result:
     """Return the result of a module of PyTorch, in the type of the scores."""
-    module = MODULES[type(loss)](**vars(loss), reduction="none")
+    parameters = {field.name: getattr(loss, field.name) for field in fields(loss) if field.init}
+    return of_module(MODULES[type(loss)](**parameters, reduction="none"), truth, scores, device)
+
+
+def of_module(module: Any, truth: Truth, scores: np.ndarray, device: str) -> Result:
     x = torch.tensor(scores, requires_grad=True, device=device)
     labels, offsets = (torch.tensor(a, device=device) for a in (truth.labels, truth.offsets))
     values = module(x, labels, offsets=offsets)
@@ -62,16 +73,23 @@ def of_batches(loss: Loss, truth: Truth, scores: np.ndarray, device: str = "cpu"
     return values.detach().cpu().numpy(), x.grad.cpu().numpy()
 
 
+def by_formulas() -> Any:
+    """Return a context in which formulas compute tensors on the CPU."""
+    return patch("firstpage.learning.torch.host.is_used", lambda scores: False)
+
+
 def of_formulas(loss: Loss, truth: Truth, scores: np.ndarray) -> Result:
-    with patch("firstpage.learning.torch.host.is_used", lambda scores: False):
+    with by_formulas():
         return of_batches(loss, truth, scores)
 
 
-def of_solvers_on_a_gpu(loss: Loss, truth: Truth, scores: np.ndarray, weights: Any) -> Result:
+def of_solvers_on_a_device(
+    loss: Loss, truth: Truth, scores: np.ndarray, weights: Any, device: str = "cuda"
+) -> Result:
     order, terms = truth.by_label[0], loss.target(truth, weights).terms()
     assert terms is not None
-    losses = DeviceLosses(terms, truth.offsets, order, "cuda")
-    sorted_scores = torch.tensor(scores[order], device="cuda", dtype=torch.float32)
+    losses = DeviceLosses(terms, truth.offsets, order, device)
+    sorted_scores = torch.tensor(scores[order], device=device, dtype=torch.float32)
     values, sorted_gradient = losses.run(0, len(truth), sorted_scores)
     gradient = np.empty(len(scores))
     gradient[order] = sorted_gradient.double().cpu().numpy()
@@ -119,5 +137,45 @@ def test_all_implementations_equal_the_reference(loss, reference, kind: str, sco
         check(of_batches(loss, truth, s, "cuda"), expected, 1e-9)
         with by_triton.kernels(True):
             check(of_batches(loss, truth, s.astype(np.float32), "cuda"), expected, 1e-5)
-        check(of_solvers_on_a_gpu(loss, truth, s, None), expected, 2e-5)
-        check(of_solvers_on_a_gpu(loss, truth, s, weights), weighted, 2e-5)
+        check(of_solvers_on_a_device(loss, truth, s, None), expected, 2e-5)
+        check(of_solvers_on_a_device(loss, truth, s, weights), weighted, 2e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_permutations_equal_the_reference(kind: str, scores: str, device: str) -> None:
+    truth, near = sample(kind)
+    s = SCORES[scores](near).astype(np.float32).astype(np.float64)
+    for loss, reference in PERMUTATIONS:
+        expected = of_reference(reference, truth, s, None)
+        check(of_training(loss, truth, s, None), expected, 1e-9)
+        check(of_solvers_on_a_device(loss, truth, s, None, device), expected, 1e-6)
+    for k, beta in ((3, 0.4), (3, 1.0), (6, 1.0)):
+        expected = of_training(focused_net(k, beta), truth, s, None)
+        if kind == "full order":
+
+            def value(s: np.ndarray, y: Any, w: Any, k: int = k, beta: float = beta) -> float:
+                return plain.focused_net(s, y, w, k, beta)
+
+            check(expected, of_reference(value, truth, s, None), 1e-9)
+        module = fp.torch.FocusedNetLoss(k, beta=beta, reduction="none")
+        with by_formulas():
+            check(of_module(module, truth, s, device), expected, 1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variant", ["lambdarank", "loss2", "loss2++"])
+def test_lambda_losses_equal_those_of_training(
+    variant: Any, kind: str, scores: str, device: str
+) -> None:
+    truth, near = sample(kind)
+    s = SCORES[scores](near).astype(np.float32).astype(np.float64)
+    for measure in ("NDCG@3", "NDCG", "P@2"):
+        loss = LambdaLoss(measure, k=5, variant=variant, mu=2.0)
+        expected = of_training(loss, truth, s, None)
+        check(of_solvers_on_a_device(loss, truth, s, None, device), expected, 1e-6)
+        with by_formulas():
+            check(of_batches(loss, truth, s, device), expected, 1e-9)

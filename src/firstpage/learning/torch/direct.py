@@ -1,15 +1,15 @@
-"""Formulas of losses that optimize a measure: LambdaLoss and PL-Rank.
+"""Losses that optimize a measure on a device: LambdaLoss and PL-Rank of padded lists.
 
-They equal those of `learning.losses.lambdaloss` and `learning.losses.plrank` for measures that
-add gains times discounts: NDCG, DCG, P, Recall and RBP.  Other measures have no formula here.
+Gains are computed from the labels, for measures that add gains times discounts: NDCG, DCG, P,
+Recall and RBP.  Other measures have no formula here.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from firstpage.core import MeasureError
+from firstpage.core.kernels.losses import ADDITIVE, LAMBDARANK
 from firstpage.evaluation.measures import (
     DCG,
     ERR,
@@ -24,9 +24,10 @@ from firstpage.evaluation.measures import (
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.measure_forms import DEFAULT, check_supported
 from firstpage.learning.torch import device
+from firstpage.learning.torch import measure_formulas as formulas
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.levels import levels_of
+from firstpage.learning.torch.measure_formulas import RankForm, ranking_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,12 +99,9 @@ def list_gains(measure: Measure, lists: Lists) -> Tensor:
 
 
 def lambda_loss(
-    lists: Lists, measure: Measure, k: int | None, variant: str, mu: float
+    lists: Lists, measure: Measure, k: int | None, variant: int, mu: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the sum over pairs, u of greater gain than v, of weight * log(1 + exp(s_v - s_u)).
-
-    Weights are means over the orders of documents of equal score.
-    """
+    """Return LambdaLoss of padded lists."""
     dtype, lists = lists.scores.dtype, lists.widened()
     scores, n = lists.scores, lists.scores.shape[-1]
     if n < 2:
@@ -111,39 +109,16 @@ def lambda_loss(
     table, depth = discount_table(measure, n + 1, scores.device)
     depth = min(depth, n, n if k is None else k)
     gains = list_gains(measure, lists)
-    if variant == "lambdarank" and n <= device.MAX_DOCUMENTS and device.is_used(scores):
+    if variant == LAMBDARANK and n <= device.MAX_DOCUMENTS and device.is_used(scores):
         return device.lambda_loss(scores.to(dtype), gains, lists.mask, table[:-1], depth)
-    key = scores if lists.mask is None else scores.masked_fill(~lists.mask, -math.inf)
-    descending, order = key.neg().sort(dim=-1)
-    levels = levels_of(descending, descending)
-    first, last = levels.start, levels.end - 1
-    exists = None if lists.mask is None else lists.mask.gather(-1, order)
-    rows = _ranks_that_count(first, depth)
-    # Pairs of a document that can be at a rank that counts, and one that is ranked below it.
-    gain, z = gains.gather(-1, order).to(dtype), scores.gather(-1, order).to(dtype)
-    difference = gain[:, :rows].unsqueeze(-1) - gain.unsqueeze(-2)
-    block = _Blocks(first, last, rows, depth, _has_ties(first, last, exists))
-    factor = None
-    if variant != "loss2":
-        factor = _discount_changes(block, table, depth, dtype)
-    if variant != "lambdarank":
-        changes = _rank_difference_changes(block, table).to(dtype)
-        factor = changes if factor is None else factor + mu * changes
-    weight = difference.abs() * factor
-    weight *= torch.ones(rows, n, dtype=dtype, device=z.device).triu(1)
-    if exists is not None:
-        weight *= exists.unsqueeze(-2)
-    better = difference.sign_()
-    x = (z.unsqueeze(-2) - z[:, :rows].unsqueeze(-1)).mul_(better)
-    small = x.abs().neg_().exp_()
-    derivative = torch.where(x > 0, 1.0, small).div_(1 + small).mul_(weight).mul_(better)
-    loss = small.log1p_().add_(x.clamp_(min=0)).mul_(weight)
-    gradient = derivative.sum(-2)
-    gradient[:, :rows] -= derivative.sum(-1)
-    return loss.sum((-1, -2)), torch.zeros_like(z).scatter(-1, order, gradient)
+    doubles = table.diff().abs().cumsum(-1).cumsum(-1)
+    doubles = torch.nn.functional.pad(doubles, (2, 0))
+    form = RankForm(ADDITIVE, table[:depth].unsqueeze(-1))
+    ranking = ranking_of(scores, lists.mask)
+    return formulas.lambda_loss(ranking, gains, form, variant, mu, doubles, n, dtype)
 
 
-MAX_RANGE = 600.0  # of scores of PL-Rank: documents this far below the best are as far below it
+MAX_RANGE = 1e6  # of scores of PL-Rank: documents this far below the best are as far below it
 
 
 def expected_measure(
@@ -151,127 +126,18 @@ def expected_measure(
 ) -> tuple[Tensor, Tensor]:
     """Return how far the expected measure of Plackett-Luce rankings is below that of the labels.
 
-    Rankings are drawn by `uniforms`, of shape (lists, samples, documents).  See
-    `firstpage.core.kernels.losses.plrank.expected_measure` for the estimate.
+    Rankings are drawn by `uniforms`, of shape (lists, samples, documents).
     """
     dtype, lists = lists.scores.dtype, lists.widened()
     n = lists.scores.shape[-1]
     if not n:
         return lists.scores.sum(-1).to(dtype), lists.scores.to(dtype)
     table, depth = discount_table(measure, n, lists.scores.device)
-    depth = min(depth, n if k is None else k)
-    rank = torch.arange(depth, device=table.device)
-    discount = table[:depth] * (rank < lists.lengths.view(-1, 1, 1))
-    gains = list_gains(measure, lists)
-    z, _ = lists.centered()
+    table = table[: min(depth, n if k is None else k)]
+    gains, (z, _) = list_gains(measure, lists), lists.centered()
+    uniforms = uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny)
+    form = RankForm(ADDITIVE, table.unsqueeze(-1))
     z = z.clamp(min=-MAX_RANGE)
-    arrival = (-uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny).log()).log() - z.unsqueeze(-2)
-    mean_gain = gains.sum(-1) / lists.lengths.clamp(min=1)
-    e, centered = z.exp(), gains - mean_gain.unsqueeze(-1)
-    if lists.mask is not None:
-        arrival = arrival.masked_fill(~lists.mask.unsqueeze(-2), math.inf)
-        e, centered = e * lists.mask, centered * lists.mask
-    order = arrival.argsort(-1) if depth == n else arrival.topk(depth, largest=False).indices
-    # Of the ranks that count, and of all documents below them together.
-    e_ranked, e_below = _ranked(e, order)
-    gain_ranked = centered.unsqueeze(-2).expand(arrival.shape).gather(-1, order)
-    _, below_gain = _ranked(e * centered, order)
-    remaining = (_suffix_sums(e_ranked) + e_below).clamp(min=torch.finfo(e.dtype).tiny)
-    means = (_suffix_sums(e_ranked * gain_ranked) + below_gain) / remaining * discount
-    reward = _suffix_sums(gain_ranked * discount)
-    later = torch.cat([reward[..., 1:], torch.zeros_like(reward[..., :1])], -1)
-    risk = ((means + later) / remaining).cumsum(-1)
-    weight = (discount / remaining).cumsum(-1)
-    ranked = -(later + e_ranked * (gain_ranked * weight - risk))
-    below = ranked  # of which nothing remains if all ranks count
-    if depth < n:
-        below = -e.unsqueeze(-2) * (centered.unsqueeze(-2) * weight[..., -1:] - risk[..., -1:])
-    gradient = below.scatter(-1, order, ranked).mean(-2)
-    constant = mean_gain * discount.sum((-1, -2))
-    best = (gains.topk(depth).values * table[:depth]).sum(-1)
-    values = best - constant - means.sum(-1).mean(-1)
-    return values.to(dtype), gradient.to(dtype)
-
-
-def _ranked(values: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
-    """Return values of the documents of each ranking, and the sum over those that are in none.
-
-    Nothing is subtracted from a total: a small sum would be lost.
-    """
-    every = values.unsqueeze(-2).expand(*order.shape[:-1], values.shape[-1])
-    if order.shape == every.shape:
-        return every.gather(-1, order), values.new_zeros(())
-    return every.gather(-1, order), every.scatter(-1, order, 0.0).sum(-1, keepdim=True)
-
-
-def _suffix_sums(values: Tensor) -> Tensor:
-    return values.flip(-1).cumsum(-1).flip(-1)
-
-
-class _Blocks:
-    """Ranks of the documents of equal score: of the upper document of a pair, and of the lower."""
-
-    def __init__(self, first: Tensor, last: Tensor, rows: int, depth: int, ties: bool) -> None:
-        self.first, self.last = first, last
-        self.upper_first = first[:, :rows].unsqueeze(-1)
-        self.upper_last = last[:, :rows].unsqueeze(-1)
-        self.lower_first, self.lower_last = first.unsqueeze(-2), last.unsqueeze(-2)
-        self.rows, self.depth = rows, depth
-        self.same = self.upper_first == self.lower_first if ties else None
-        self.counts = self.upper_first < depth  # whether the upper one can be at a counted rank
-
-
-def _has_ties(first: Tensor, last: Tensor, exists: Tensor | None) -> bool:
-    """Return whether documents have equal scores; True where a device would have to wait."""
-    if torch.compiler.is_compiling() or first.device.type != "cpu":
-        return True
-    tied = first != last
-    return bool((tied if exists is None else tied & exists).any())
-
-
-def _ranks_that_count(first: Tensor, depth: int) -> int:
-    """Return how many documents can be at the ranks that count; at most all where unknown."""
-    n = first.shape[-1]
-    if depth >= n or torch.compiler.is_compiling() or first.device.type != "cpu":
-        return n
-    return int((first < depth).sum(-1).max())
-
-
-def _discount_changes(block: _Blocks, table: Tensor, depth: int, dtype: torch.dtype) -> Tensor:
-    """Return the mean absolute change of the discount if two documents exchange their ranks."""
-    rank = torch.arange(block.first.shape[-1], dtype=table.dtype, device=table.device)
-    discount = table[:-1] * (rank < depth)
-    zero = torch.zeros_like(discount[:1])
-    sums = torch.cat([zero, discount.cumsum(-1)])
-    moments = torch.cat([zero, (rank * discount).cumsum(-1)])
-    first, last = block.first, block.last
-    total, moment = sums[last + 1] - sums[first], moments[last + 1] - moments[first]
-    size = (last - first + 1).to(table.dtype)
-    mean = total / size
-    rows = block.rows
-    mean = mean.to(dtype)
-    apart = (mean[:, :rows].unsqueeze(-1) - mean.unsqueeze(-2)).abs_()
-    if block.same is None:
-        return apart
-    inner = ((size - 1 + 2 * first) * total - 2 * moment) / (0.5 * size * (size - 1)).clamp(min=1)
-    return torch.where(block.same, inner[:, :rows].abs().to(dtype).unsqueeze(-1), apart)
-
-
-def _rank_difference_changes(block: _Blocks, table: Tensor) -> Tensor:
-    """Return the mean change of the discount between rank differences |i - j| and |i - j| + 1."""
-    steps = table.diff().abs()
-    sums = torch.cat([torch.zeros_like(steps[:2]), steps.cumsum(-1).cumsum(-1)])
-    a, b0, b1 = block.upper_first, block.lower_first, block.lower_last
-    counted = block.upper_last.clamp(max=block.depth - 1)
-    size = (block.upper_last - a + 1).to(table.dtype)
-
-    def at(index: Tensor) -> Tensor:
-        return sums[index.clamp(min=0)]
-
-    total = at(b1 - a + 1) - at(b1 - counted) - (at(b0 - a) - at(b0 - 1 - counted))
-    apart = total / (size * (b1 - b0 + 1))
-    if block.same is None:
-        return apart * block.counts
-    whole = block.upper_last - a + 1
-    inner = (at(whole) - at(whole - (counted - a + 1))) / (0.5 * size * (size - 1)).clamp(min=1)
-    return torch.where(block.same, inner, apart) * block.counts
+    values, gradient = formulas.expected_measure(z, gains, lists.mask, form, uniforms)
+    best = (gains.topk(len(table)).values * table).sum(-1)
+    return (best - values).to(dtype), -gradient.to(dtype)

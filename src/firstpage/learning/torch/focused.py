@@ -14,11 +14,11 @@ from firstpage.learning.losses.permutation import MAX_LENGTH, reach_table
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
 from firstpage.learning.torch.levels import levels_of, top_k_labels, top_probability
+from firstpage.learning.torch.permutations import permutation_sums
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-MAX_EXP_RANGE = {torch.float32: 60.0, torch.float64: 600.0}  # of exponentials that can be added
 MIN_SPAN = {torch.float64: 1e-9, torch.float32: 1e-5}  # of a target that has an order
 
 
@@ -61,11 +61,6 @@ def _top_list(
         return _top_one(lists, inside, k)
     levels = levels_of(lists.key, lists.key.sort(dim=-1).values)
     strict = ~((levels.end - levels.start > 1) & (inside > 0)).any(-1)
-    if not torch.compiler.is_compiling() and scores.device.type == "cpu":
-        if bool(strict.all()):
-            return _permutations(lists, k, strict, tables)
-        if not bool(strict.any()):
-            return _top_one(lists, inside, k)
     values, gradient = _permutations(lists, k, strict, tables)
     others, other_gradient = _top_one(lists, inside, k)
     return (
@@ -77,51 +72,18 @@ def _top_list(
 def _permutations(
     lists: Lists, k: int, strict: Tensor, tables: tuple[Tensor, Tensor, Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Return the sum over subsets of reach * log(sum of exp(score) over it) - sum of scores."""
+    """Return the cross entropy of the permutations of the top k of lists that order it strictly."""
     dtype = lists.scores.dtype
     labels, index = lists.key.topk(min(k, lists.key.shape[-1]), dim=-1)
     exists = labels > -math.inf
-    columns = exists.shape[-1]
     count = exists.sum(-1) * strict  # documents of the permutations
     reach, entropy, span = (table.to(count.device, dtype)[count] for table in tables)
-    reach = reach[:, : 1 << columns]
     factor = torch.where(span > 0, 1 / span.clamp(min=MIN_SPAN[dtype]), 0.0)
-    raw = lists.scores.gather(-1, index).masked_fill(~exists, -math.inf)
-    z = raw - raw.amax(-1, keepdim=True).clamp(min=torch.finfo(dtype).min)
-    finite = z.masked_fill(~exists, 0.0)
-    narrow = not torch.compiler.is_compiling() and z.device.type == "cpu"
-    if narrow and float(finite.min()) > -MAX_EXP_RANGE[dtype]:
-        e = z.exp()
-        sums = torch.zeros_like(e[:, :1])
-        for i in range(columns):
-            sums = torch.cat([sums, sums + e[:, i : i + 1]], -1)
-        sums = sums.clamp_(min=torch.finfo(dtype).tiny)
-        values = (reach * sums.log()).sum(-1)
-        inverse = reach / sums
-        derivative = e * _sums_of_supersets(inverse, columns)
-    else:
-        least = torch.finfo(dtype).min
-        sums = torch.full_like(z[:, :1], -math.inf)
-        for i in range(columns):
-            sums = torch.cat([sums, torch.logaddexp(sums, z[:, i : i + 1])], -1)
-        sums = sums.clamp(min=least)
-        values = (reach * sums).sum(-1)
-        inverse = reach.log() - sums
-        terms = [_with_document(inverse, i).logsumexp((-1, -2)) for i in range(columns)]
-        derivative = (z + torch.stack(terms, -1)).exp()
-    values = values - finite.sum(-1) - entropy
-    derivative = (derivative - 1).masked_fill(~exists, 0.0) * factor.unsqueeze(-1)
-    return values * factor, torch.zeros_like(lists.scores).scatter(-1, index, derivative)
-
-
-def _with_document(values: Tensor, i: int) -> Tensor:
-    """Return those of the numbers per subset whose subsets contain document i."""
-    return values.view(len(values), -1, 2, 1 << i)[:, :, 1]
-
-
-def _sums_of_supersets(values: Tensor, columns: int) -> Tensor:
-    """Return for each document the sum of the numbers of the subsets that contain it."""
-    return torch.stack([_with_document(values, i).sum((-1, -2)) for i in range(columns)], -1)
+    values, gradient = permutation_sums(
+        lists.scores.gather(-1, index), exists, reach[:, : 1 << index.shape[-1]]
+    )
+    gradient = torch.zeros_like(lists.scores).scatter(-1, index, gradient * factor.unsqueeze(-1))
+    return (values - entropy) * factor, gradient
 
 
 def _top_one(lists: Lists, weight: Tensor, k: int) -> tuple[Tensor, Tensor]:

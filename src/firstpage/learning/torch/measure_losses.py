@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from firstpage.core import check_number
+from firstpage.learning.losses.lambdaloss import VARIANTS
 from firstpage.learning.losses.lambdaloss import LambdaLoss as CPULambdaLoss
 from firstpage.learning.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.learning.torch import direct, host
@@ -86,7 +87,7 @@ class LambdaLoss(RankingLoss):
         self._has_formula = direct.is_additive(self.measure)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:
-        return direct.lambda_loss(lists, self.measure, self.k, self.variant, self.mu)
+        return direct.lambda_loss(lists, self.measure, self.k, VARIANTS[self.variant], self.mu)
 
 
 class PLRankLoss(RankingLoss):
@@ -96,7 +97,7 @@ class PLRankLoss(RankingLoss):
     documents not yet ranked, with a probability proportional to exp(score).  Value and gradient are
     estimates without bias, from other rankings in every call; ``torch.manual_seed`` repeats them.
     The estimate is that of ``fp.extend.loss("ExpectedMeasure")``.  On a device, documents whose
-    scores are more than 600 below the best one of their list count as 600 below it.
+    scores are more than a million below the best one of their list count as a million below it.
 
     Parameters
     ----------

@@ -347,11 +347,7 @@ def _last_true(mask: Bools, offsets: Ints) -> Array:
 
 
 class PermutationTermOnDevice:
-    """Permutations of a few documents: sums over subsets, as matrix products.
-
-    Every document is ranked once, so that the value is the sum over subsets of the probability that
-    the subset is left over times log(sum of exp of its scores), minus the sum of all scores.
-    """
+    """Permutations of a few documents, by the formula of PyTorch."""
 
     def __init__(self, term: LossTerm, offsets: Ints, order: Ints, device: str) -> None:
         assert term.lists is not None
@@ -365,52 +361,34 @@ class PermutationTermOnDevice:
     def _group(
         self, lists: ShortLists, m: int, offsets: Ints, position: Ints
     ) -> tuple[Ints, list[Tensor]]:
-        """Return the queries of one length, and their rows, subsets and subset probabilities."""
+        """Return the queries of one length, and their rows, subset probabilities and tables."""
         queries = np.flatnonzero(np.diff(lists.firsts) == m)
         docs = lists.docs[lists.firsts[queries][:, None] + np.arange(m)]
         rows = position[offsets[queries][:, None] + docs]
-        subsets = np.arange(1 << m)
-        inside = ((subsets[None, :] >> np.arange(m)[:, None]) & 1).astype(np.float64)
-        reach = [lists.reach[s : s + (1 << m)] for s in lists.starts[:-1]]
-        of_length = np.array([len(r) == 1 << m for r in reach])
-        number = np.cumsum(of_length) - 1
-        tables = np.array([r for r, fits in zip(reach, of_length, strict=True) if fits])
+        of_length = np.diff(lists.starts) == 1 << m
+        tables = lists.reach[lists.starts[:-1][of_length][:, None] + np.arange(1 << m)]
         tables[:, 0] = 0.0  # the empty subset
-        arrays = (rows, inside, tables, number[lists.table[queries]])
-        return queries, [on(self.device, array) for array in arrays]
+        numbers = (np.cumsum(of_length) - 1)[lists.table[queries]]
+        return queries, [on(self.device, array) for array in (rows, tables, numbers)]
 
     def run(self, lo: int, hi: int, scores: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+        from firstpage.learning.torch.permutations import permutation_sums
+
         t = torch()
         values = t.zeros(hi - lo, dtype=t.float64, device=scores.device)
         grad = t.zeros_like(scores)
         base = int(ends[lo])
-        for group, (rows, inside, tables, table) in self._groups:
+        for group, (rows, tables, numbers) in self._groups:
             a, b = np.searchsorted(group, (lo, hi)).tolist()
             for first in range(a, b, QUERIES_PER_CHUNK):
                 chunk = slice(first, min(first + QUERIES_PER_CHUNK, b))
-                chunk_values, chunk_grad = self._chunk(
-                    scores, rows[chunk] - base, inside, tables[table[chunk]]
-                )
+                own, reach = rows[chunk] - base, tables[numbers[chunk]]
+                chunk_values, chunk_grad = permutation_sums(scores[own].double(), None, reach)
                 queries = on(self.device, group[chunk])
                 factor = self.factor[queries]
                 values[queries - lo] = factor * chunk_values
-                grad[(rows[chunk] - base).reshape(-1)] = (
-                    (factor[:, None] * chunk_grad).reshape(-1).to(grad.dtype)
-                )
+                grad[own] = (factor[:, None] * chunk_grad).to(grad.dtype)
         return values, grad
-
-    def _chunk(
-        self, scores: Tensor, rows: Tensor, inside: Tensor, reach: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        t = torch()
-        s = scores[rows].to(t.float64)
-        top = s.max(dim=1, keepdim=True).values
-        e = t.exp(s - top)
-        sums = e @ inside
-        sums[:, 0] = 1.0
-        sums = sums.clamp_min(t.finfo(t.float64).tiny)
-        values = (reach * (t.log(sums) + top)).sum(dim=1) - s.sum(dim=1)
-        return values, e * ((reach / sums) @ inside.T) - 1.0
 
 
 def _lengths(lists: ShortLists) -> list[int]:
