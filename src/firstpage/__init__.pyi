@@ -53,6 +53,7 @@ from firstpage.evaluation.measures import condensed as condensed
 from firstpage.evaluation.measures import evaluate as evaluate
 from firstpage.evaluation.measures import measure as measure
 from firstpage.evaluation.measures import pair_accuracy as pair_accuracy
+from firstpage.interop.export.hybrid import export_fusion as export_fusion
 from firstpage.interop.export.targets import export as export
 from firstpage.learning import torch as torch
 from firstpage.learning.models import explain as explain

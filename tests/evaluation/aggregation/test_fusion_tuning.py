@@ -64,6 +64,8 @@ def test_values_are_those_of_the_fused_runs_and_folds_choose_without_their_queri
         assert tuned.values[fold == number] == pytest.approx(table[best, fold == number])
     assert tuned.best == tried[int(np.argmax(table.mean(axis=1).round(12)))]
     assert tuned.baseline == pytest.approx(table[0])
+    held_out = measured(tuned.held_out_run(runs))
+    assert tuned.fusion_values == pytest.approx([held_out[query] for query in rows])
     for values, run in zip(tuned.stage_values, runs, strict=True):
         assert values.tolist() == pytest.approx([measured(run)[query] for query in rows])
 
@@ -87,14 +89,15 @@ def test_a_good_mean_of_scores_beats_equal_weights_and_stages() -> None:
     assert tuned.differences["equal weights"][0] == pytest.approx(difference)
     assert f"{difference:+.4f}" in tuned.report()
     lines = tuned.curve()
-    assert set(lines) == {tuned.best.label, "rrf"}
+    assert set(lines) == {"best", "rrf"}
+    assert "weight of poor" in tuned.plot().svg
     weights = [weight for weight, _, _, _ in lines["rrf"]]
     assert weights[0] == 0
     assert weights[-1] == 1
     assert lines["rrf"][10][1] == pytest.approx(tuned.baseline.mean())  # weight 0.5
     assert all(low <= mean <= high for _, mean, low, high in lines["rrf"])
     good = tuned.stage_values[0].mean()
-    assert lines[tuned.best.label][0][1] == pytest.approx(good)  # the other stage has no weight
+    assert lines["best"][0][1] == pytest.approx(good)  # the other stage has no weight
     frame = tuned._frame_columns()
     assert list(frame) == ["query", "tuned fusion", "equal weights", "good", "poor"]
     summary = tuned.to_dict()
@@ -120,6 +123,7 @@ def test_a_fusion_worse_than_a_stage_says_so() -> None:
     fusions = [StageFusion(rank_constant=c, stages=("good", "noise")) for c in (60, 200)]
     tuned = tune_fusion(tables, qrels, stages=("good", "noise"), fusions=fusions)
     assert tuned.worse_than == ("good",)
+    assert "rrf, k = 60" in tuned.plot().svg
     assert "significantly worse than good alone" in tuned.verdict
     assert tuned.verdict.endswith("use good alone.")
     assert not tuned.is_better_than("good")

@@ -13,8 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Bools, DataError, Floats, Table, Tabular, warn
-from firstpage.data import Ids, Qrels, Run, Truth, join_documents, match_queries
+from firstpage.core import (
+    Bools,
+    Chart,
+    DataError,
+    Floats,
+    Table,
+    Tabular,
+    curves,
+    stacked,
+    warn,
+)
+from firstpage.data import (
+    Ids,
+    Qrels,
+    Run,
+    Truth,
+    join_documents,
+    match_queries,
+    offsets_from_lengths,
+)
 from firstpage.evaluation.aggregation.aggregation import as_runs
 from firstpage.evaluation.aggregation.ballots import Ballots
 from firstpage.evaluation.aggregation.fusion import rounded
@@ -315,6 +333,13 @@ class TunedFusion(Tabular):
                 f"Tuning gains {difference:+.4f} {self.measure} over equal weights "
                 f"({p_phrase(p)}{significance})."
             )
+        equal_to = [
+            name
+            for name in self.fusion.stages
+            if name not in self.worse_than and not self.is_better_than(name)
+        ]
+        if equal_to:
+            text += f" The fusion is not significantly better than {' and '.join(equal_to)} alone."
         for name in self.worse_than:
             difference, _, _, p = self.differences[name]
             text += (
@@ -322,6 +347,36 @@ class TunedFusion(Tabular):
                 f"{p_phrase(p)}): use {name} alone."
             )
         return text
+
+    def held_out_run(self, runs: Sequence[Any]) -> Run:
+        """Fuse the judged queries, each by the fusion that is best on the other folds.
+
+        Parameters
+        ----------
+        runs : sequence of Run, dict or path
+            The runs that `tune_fusion` had.
+
+        Returns
+        -------
+        Run
+            The run of which `values` are the measure; that of equal weights where tuning brings
+            nothing.
+        """
+        listed = as_runs(runs)
+        if not self.is_tuned:
+            return self.fusion.fuse_runs(listed)
+        fold = fold_of_query(len(self.queries), len(self.choices), self.seed)
+        queries, docids, values, lengths = self.queries[:0], self.queries[:0], [], []
+        for number, choice in enumerate(self.choices):
+            fused = choice.fuse_runs(listed)
+            rows = match_queries(self.queries[np.flatnonzero(fold == number)], fused.queries)
+            part = fused.select_queries(rows)
+            queries = Ids.concatenate(queries, part.queries)
+            docids = Ids.concatenate(docids, part.docids)
+            values.append(part.values)
+            lengths.append(np.diff(part.offsets))
+        offsets = offsets_from_lengths(np.concatenate(lengths))
+        return Run(queries, offsets, docids, np.concatenate(values), "hybrid")
 
     def curve(self) -> dict[str, list[tuple[float, float, float, float]]]:
         """Return the quality by the weight of the last stage.
@@ -331,7 +386,7 @@ class TunedFusion(Tabular):
         Returns
         -------
         dict
-            For the best fusion and for reciprocal rank fusion, by their names, the weight from 0
+            For the best fusion ("best") and for reciprocal rank fusion ("rrf"), the weight from 0
             to 1, the mean of the measure on all queries, and the bounds of its 95% bootstrap
             interval.
         """
@@ -339,17 +394,40 @@ class TunedFusion(Tabular):
         others = others / others.sum() if others.any() else np.full(len(others), 1 / len(others))
         grid = np.linspace(0.0, 1.0, CURVE_WEIGHTS)
         weights = [(*((1 - w) * others).tolist(), float(w)) for w in grid]
-        lines = {"rrf": StageFusion(stages=self.best.stages, weighting=self.best.weighting)}
-        lines = {self.best.label: self.best, **lines}
-        curves = {}
-        for name, fusion in lines.items():
+        rrf = StageFusion(stages=self.best.stages, weighting=self.best.weighting)
+        lines = {}
+        for name, fusion in {"best": self.best, "rrf": rrf}.items():
             values = self.judged.values([replace(fusion, weights=w) for w in weights])
             bounds = mean_intervals(values, self.seed)
-            curves[name] = [
+            lines[name] = [
                 (float(w), float(mean), low, high)
                 for w, mean, (low, high) in zip(grid, values.mean(axis=1), bounds, strict=True)
             ]
-        return curves
+        return lines
+
+    def plot(self) -> Chart:
+        """Return a chart of the quality by the weight of the last stage.
+
+        Returns
+        -------
+        Chart
+            A chart that notebooks show; `save` writes it to a file.
+        """
+        measured, last = self.curve(), self.best.stages[-1]
+        name, simple = self.best.label, f"rrf, k = {StageFusion().rank_constant:g}"
+        if self.best.method == "rrf":
+            name = f"rrf, k = {self.best.rank_constant:g}"
+        series = {simple: measured["rrf"], name: measured["best"]}
+        drawing = curves(
+            {key: [(weight, mean) for weight, mean, _, _ in row] for key, row in series.items()},
+            f"{self.measure} by the weight of {last}",
+            f"weight of {last}",
+            self.measure,
+            {name: [(low, high) for _, _, low, high in measured["best"]]},
+            {simple} - {name},
+        )
+        title = f"{self.measure} by the weight of {last}, with 95 % intervals"
+        return stacked([(drawing, title)], title)
 
     def report(self) -> str:
         """Return the table of means and differences, what was chosen, and the verdict.

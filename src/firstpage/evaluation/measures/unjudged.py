@@ -91,10 +91,15 @@ def with_relevant(run: Run, qrels: Qrels, depth: int) -> Qrels:
     rows = np.flatnonzero(~judged & in_first_ranks(run, depth) & (of_row >= 0))
     if not len(rows):
         return qrels
+    return with_best_grade(qrels, of_row[rows], run.docids[rows])
+
+
+def with_best_grade(qrels: Qrels, queries: Ints, docids: Ids) -> Qrels:
+    """Return the judgments, and the highest grade for more documents of these queries."""
     grade = max(float(qrels.values.max()), 1.0)
-    query = np.concatenate([np.repeat(np.arange(len(qrels)), np.diff(qrels.offsets)), of_row[rows]])
-    docids = Ids.concatenate(qrels.docids, run.docids[rows])
-    values = np.concatenate([qrels.values, np.full(len(rows), grade)])
+    query = np.concatenate([np.repeat(np.arange(len(qrels)), np.diff(qrels.offsets)), queries])
+    all_docids = Ids.concatenate(qrels.docids, docids)
+    values = np.concatenate([qrels.values, np.full(len(queries), grade)])
     order = np.argsort(query, kind="stable")
     offsets = np.searchsorted(query[order], np.arange(len(qrels) + 1)).astype(np.int64)
-    return Qrels(qrels.queries, offsets, docids[order], values[order], qrels.name, qrels.source)
+    return Qrels(qrels.queries, offsets, all_docids[order], values[order], qrels.name, qrels.source)

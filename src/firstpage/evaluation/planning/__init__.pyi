@@ -13,6 +13,8 @@ from firstpage.evaluation.planning.query_plan import plan as plan
 from firstpage.evaluation.planning.query_sample import QuerySample as QuerySample
 from firstpage.evaluation.planning.release_gate import Gate as Gate
 from firstpage.evaluation.planning.release_gate import gate as gate
+from firstpage.evaluation.planning.undecided import UnjudgedEffect as UnjudgedEffect
+from firstpage.evaluation.planning.undecided import unjudged_effect as unjudged_effect
 
 # The names for users; the others are for other packages of Firstpage.
 __all__ = [
@@ -23,8 +25,10 @@ __all__ = [
     "Plan",
     "PoolReport",
     "QuerySample",
+    "UnjudgedEffect",
     "check_pool",
     "estimate",
     "gate",
     "plan",
+    "unjudged_effect",
 ]

@@ -5,6 +5,9 @@ from firstpage.interop.report.html_page import anchor as anchor
 from firstpage.interop.report.html_page import figure as figure
 from firstpage.interop.report.html_page import page as page
 from firstpage.interop.report.html_page import paragraph as paragraph
+from firstpage.interop.report.hybrid import hybrid_json as hybrid_json
+from firstpage.interop.report.hybrid import hybrid_page as hybrid_page
+from firstpage.interop.report.hybrid import hybrid_text as hybrid_text
 from firstpage.interop.report.measure import utility_figures as utility_figures
 from firstpage.interop.report.measure import utility_page as utility_page
 from firstpage.interop.report.measure import utility_text as utility_text
