@@ -76,7 +76,7 @@ GROUPS = (
     ),
     Group(
         "Aggregate",
-        "Several rankings into one ([guide](aggregate.md)).",
+        "Several rankings into one ([guide](aggregate.md)), and first stages ([guide](hybrid.md)).",
         "firstpage.evaluation.aggregation",
     ),
     Group(

@@ -37,7 +37,7 @@ def test_the_report_is_that_of_tune_fusion_and_the_run_has_all_queries(run, file
     assert code == 0
     expected = tuned(seed=3)
     assert out.startswith(expected.report())
-    assert "documents in the first 10 ranks are unjudged" in out
+    assert "fusion minus bm25\nunjudged: " in out
     assert err == "wrote hybrid.run\n"
     fused = fp.read_run("hybrid.run")
     assert fused.name == "both"
@@ -81,7 +81,7 @@ def test_the_page_has_a_picture_and_the_verdict(run, files) -> None:
     page = Path("page.html").read_text()
     assert "<svg" in page
     assert "weight of dense" in page
-    assert "Against bm25" in page
+    assert "Fusion minus bm25" in page
     assert tuned().verdict in page
     assert err == "wrote page.html\n"
 

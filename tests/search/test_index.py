@@ -384,7 +384,9 @@ def test_any_changes_equal_a_fresh_index(seed: int, tmp_path: Path) -> None:
     assert state(index) == state(fresh)
     columns = []
     for each in (index, fresh):
-        features = TextFeatures(each, [*(name for name in FAMILIES if name not in ("latent", "vector")), "values"])
+        features = TextFeatures(
+            each, [*(name for name in FAMILIES if name not in ("latent", "vector")), "values"]
+        )
         rows = each.forward.rows(sorted(live), "")
         columns.append(features.compute(each.forward.query("red w1 w1 shoe w99"), rows))
         chosen = [i for i, name in enumerate(features.names) if not name.startswith("feedback")]

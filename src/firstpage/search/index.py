@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -765,7 +766,7 @@ class Index:
             raise DataError(f"{self.path}: has no vectors, so it has no encoder.")
         with self._encoder_lock:
             if self._encoder is None or self._encoder.digest != record["digest"]:
-                self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
+                self._encoder = _loaded(record["name"], record["digest"], str(self.path))
             return self._encoder
 
     def dense_space(self, space: Space = "vectors") -> DenseSpace:
@@ -840,6 +841,12 @@ class Index:
             If a document is not in the index.
         """
         return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())
+
+
+@cache
+def _loaded(name: str, digest: str, source: str) -> Encoder:
+    """Return an encoder, which all states of an index share."""
+    return load_encoder(name, digest, source)
 
 
 def _observed(

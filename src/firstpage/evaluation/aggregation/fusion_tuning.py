@@ -417,7 +417,7 @@ class TunedFusion(Tabular):
         name, simple = self.best.label, f"rrf, k = {StageFusion().rank_constant:g}"
         if self.best.method == "rrf":
             name = f"rrf, k = {self.best.rank_constant:g}"
-        series = {simple: measured["rrf"], name: measured["best"]}
+        series = {name: measured["best"], simple: measured["rrf"]}
         drawing = curves(
             {key: [(weight, mean) for weight, mean, _, _ in row] for key, row in series.items()},
             f"{self.measure} by the weight of {last}",
@@ -482,8 +482,11 @@ class TunedFusion(Tabular):
                 difference, low, high, p = self.differences[name]
                 cells = [f"{difference:+.4f}", f"{low:+.4f} to {high:+.4f}", format_p(p)]
             rows.append([name, f"{values.mean():.4f}", *cells])
-        title = f"{len(self.queries)} queries, each held out of the choice of the tuned fusion"
-        head = ["system", self.measure, "fusion is", "95% interval", "p holm"]
+        title = (
+            f"{len(self.queries)} queries, each held out of the choice of the tuned fusion; "
+            "gain: fusion minus system"
+        )
+        head = ["system", self.measure, "gain", "95% interval", "p holm"]
         return Table(head, rows, title)
 
 

@@ -99,14 +99,17 @@ class UnjudgedEffect:
         return self.observed.name == self.favorable.name == self.unfavorable.name
 
     def __str__(self) -> str:
-        text = (
-            f"{self.unjudged} of {self.documents} documents in the first {self.depth} ranks are "
-            f"unjudged. The difference is {self.observed} if they are not relevant, "
-            f"{self.favorable} at best and {self.unfavorable} at worst"
-        )
         if self.is_settled:
-            return f"{text}: no judgment of them changes the verdict."
-        return f"{text}: judge {len(self.to_judge.docids)} of them to settle the verdict."
+            need = "no judgment of them changes the verdict"
+        else:
+            need = f"judge {len(self.to_judge.docids):,} of them to settle the verdict"
+        return (
+            f"unjudged: {self.unjudged:,} of {self.documents:,} documents in the first "
+            f"{self.depth} ranks; {need}\n"
+            f"{self.measure} {self.observed} if they are not relevant\n"
+            f"{self.measure} {self.favorable} if those are relevant that help\n"
+            f"{self.measure} {self.unfavorable} if those are relevant that harm"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the effect as JSON-serializable values.
@@ -171,9 +174,10 @@ def unjudged_effect(
     >>> import firstpage as fp
     >>> first, second = {"q": {"a": 2, "x": 1}}, {"q": {"x": 2, "a": 1}}
     >>> print(fp.planning.unjudged_effect(first, second, {"q": {"a": 1, "x": 0}}, "RR@2"))
-    0 of 2 documents in the first 2 ranks are unjudged. The difference is +0.5000 (p = 1.0000, \
-undecided) if they are not relevant, +0.5000 (p = 1.0000, undecided) at best and +0.5000 \
-(p = 1.0000, undecided) at worst: no judgment of them changes the verdict.
+    unjudged: 0 of 2 documents in the first 2 ranks; no judgment of them changes the verdict
+    RR@2 +0.5000 (p = 1.0000, undecided) if they are not relevant
+    RR@2 +0.5000 (p = 1.0000, undecided) if those are relevant that help
+    RR@2 +0.5000 (p = 1.0000, undecided) if those are relevant that harm
     """
     value = parse_measure(measure)
     if value.lower_is_better:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from firstpage.core import Advice, DataError, lookup
+from firstpage.core import Advice, DataError, lookup, warn
 from firstpage.data.io import write_bytes
 from firstpage.interop.export import elastic, runtimes, solr, vespa
 from firstpage.interop.export.export_model import (
@@ -449,6 +449,7 @@ def export(
     )
     exported.check()
     check_accepted(exported, target)
+    _note_encoder(source_model)
     built = TARGETS[target].build(exported)
     files = {**built.contents, README: _readme(exported, target, built).encode()}
     sources = (Path(model),) if isinstance(model, (str, os.PathLike)) else ()
@@ -475,6 +476,19 @@ def _export_name(name: str | None, ranker: str) -> str:
             f"digit or '_'; got {name!r}."
         )
     return name
+
+
+def _note_encoder(model: Model) -> None:
+    """Say which encoder computes features of an exported model that depend on vectors."""
+    recipe = model.training.get("data", {}).get("recipe") or {}
+    record, names = recipe.get("encoder"), recipe.get("features", ())
+    if record is not None:
+        count = sum(name.startswith("vector.") for name in names)
+        warn(
+            f"{model.source}: {count} of its features are computed from vectors of "
+            f"{record['name']} (digest {record['digest'][:12]}); whatever serves the export must "
+            "compute these columns by the same encoder."
+        )
 
 
 def _readme(exported: ExportModel, target: str, built: ExportFiles) -> str:

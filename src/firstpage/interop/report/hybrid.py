@@ -13,7 +13,7 @@ from firstpage.interop.report.html_page import figure, page, paragraph
 
 def hybrid_text(tuned: TunedFusion, against: str, effect: UnjudgedEffect) -> str:
     """Return a report as plain text; the effect of unjudged documents is against this stage."""
-    return f"{tuned}\nAgainst {against}: {effect}"
+    return f"{tuned}\n\nfusion minus {against}\n{effect}"
 
 
 def hybrid_json(tuned: TunedFusion, against: str, effect: UnjudgedEffect, pool: PoolReport) -> str:
@@ -38,7 +38,11 @@ def hybrid_page(
         ("Quality by weight", [figure(tuned.plot().svg, caption)]),
         (
             "Unjudged documents",
-            [paragraph(f"Against {against}: {effect}"), pool.summary_table().html()],
+            [
+                paragraph(f"Fusion minus {against}:"),
+                *map(paragraph, str(effect).splitlines()),
+                pool.summary_table().html(),
+            ],
         ),
         ("Choices", [paragraph(f"To use: {tuned.fusion}."), _choices(tuned).html()]),
     ]
