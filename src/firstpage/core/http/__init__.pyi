@@ -4,7 +4,7 @@ from firstpage.core.http.connections import BodyTooSlow as BodyTooSlow
 from firstpage.core.http.connections import ConnectionLimits as ConnectionLimits
 from firstpage.core.http.decoding import InvalidRequest as InvalidRequest
 from firstpage.core.http.openapi import JSON as JSON
-from firstpage.core.http.openapi import Answer as Answer
+from firstpage.core.http.openapi import DeclaredResponse as DeclaredResponse
 from firstpage.core.http.openapi import ErrorMessage as ErrorMessage
 from firstpage.core.http.openapi import Operation as Operation
 from firstpage.core.http.openapi import Parameter as Parameter
