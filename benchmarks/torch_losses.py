@@ -151,7 +151,7 @@ def our_losses(k: int) -> dict[str, Any]:
         "ListMLE": (t.ListMLELoss, {}),
         "ListNet": (t.ListNetLoss, {}),
         "RankNet": (t.RankNetLoss, {}),
-        "LambdaLoss": (t.LambdaLoss, {"measure": "NDCG"}),
+        "LambdaLoss": (t.LambdaRankLoss, {"measure": "NDCG"}),
         "RankCosine": (t.RankCosineLoss, {}),
         "SquaredError": (t.SquaredErrorLoss, {}),
         "PLRank": (t.PLRankLoss, {"measure": "NDCG"}),

@@ -134,6 +134,16 @@ def private_definitions(tree: ast.Module) -> Iterator[str]:
             yield node.id if isinstance(node, ast.Name) else node.attr
 
 
+def test_every_class_has_a_name_of_its_own() -> None:
+    files = defaultdict(list)
+    for file in MODULES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(file.relative_to(ROOT).as_posix())
+    assert len(files) > 500
+    assert not {name: paths for name, paths in files.items() if len(paths) > 1}
+
+
 def test_no_package_uses_private_names_of_another() -> None:
     defined: defaultdict[str, set[str]] = defaultdict(set)
     used: list[tuple[Path, int, str]] = []

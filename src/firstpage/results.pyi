@@ -4,7 +4,7 @@ from firstpage.evaluation.comparison import Segments as Segments
 from firstpage.evaluation.comparison import SystemRanks as SystemRanks
 from firstpage.evaluation.comparison import WinsAndLosses as WinsAndLosses
 from firstpage.evaluation.measures import Evaluation as Evaluation
-from firstpage.evaluation.measures import PairAccuracy as PairAccuracy
+from firstpage.evaluation.measures import PairAccuracyResult as PairAccuracyResult
 from firstpage.interop.export import Export as Export
 from firstpage.learning.models import Explanation as Explanation
 from firstpage.learning.rankers import CrossValidation as CrossValidation

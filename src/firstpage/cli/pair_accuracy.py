@@ -14,7 +14,7 @@ from firstpage.cli.systems import RankingFiles
 from firstpage.core import NOTATIONS, Table
 from firstpage.data.formats import read_run
 from firstpage.data.preferences import read_pairs
-from firstpage.evaluation.measures import NAME, PairAccuracy, pair_accuracy
+from firstpage.evaluation.measures import NAME, PairAccuracyResult, pair_accuracy
 from firstpage.interop.report import page
 from firstpage.learning import (
     models as model_files,
@@ -68,7 +68,7 @@ def report_pairs(
     outputs.write_text(_render(results, kind, pairs.name), output)
 
 
-def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
+def _render(results: Sequence[PairAccuracyResult], kind: str, source: str) -> str:
     """Return the report in one of the formats of `firstpage evaluate`."""
     if kind == "json":
         rows = [{"system": result.name, **result.to_dict()} for result in results]
@@ -96,7 +96,7 @@ def _render(results: Sequence[PairAccuracy], kind: str, source: str) -> str:
     return NOTATIONS[kind](table)
 
 
-def _write_per_query(results: Sequence[PairAccuracy], path: Path | None) -> None:
+def _write_per_query(results: Sequence[PairAccuracyResult], path: Path | None) -> None:
     """Write the accuracy and the votes of each query, if a file is named for them."""
     if path is None:
         return

@@ -16,7 +16,7 @@ FEW_DOCUMENTS = 1024  # so few are sorted faster by one kernel than by NumPy and
 MAX_SHORT_WORDS = 1 << 16  # documents of a list; of more, words of 32 bits leave too few cells
 
 
-class _Workspace(TypedDict):
+class _SortWorkspace(TypedDict):
     """Arrays in which kernels sort a group."""
 
     words: Words
@@ -24,7 +24,7 @@ class _Workspace(TypedDict):
     workspace: Ints
 
 
-def _workspace(size: int) -> _Workspace:
+def _workspace(size: int) -> _SortWorkspace:
     words, word_workspace = np.empty(size, np.uint64), np.empty(size, np.uint64)
     return {"words": words, "word_workspace": word_workspace, "workspace": np.empty(size, np.int64)}
 

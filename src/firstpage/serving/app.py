@@ -46,7 +46,7 @@ from firstpage.serving.feedback_requests import (
     visitor_of,
 )
 from firstpage.serving.json_messages import Health
-from firstpage.serving.limits import Admission, Limits, Refusal
+from firstpage.serving.limits import Limits, Refusal, RequestLimiter
 from firstpage.serving.page_contents import Visitor, read_page_query
 from firstpage.serving.pages import (
     compared_page,
@@ -106,7 +106,7 @@ class Serving(Starlette):
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics = metrics.Metrics(watched)
-        self.admission = Admission(self.limits)
+        self.admission = RequestLimiter(self.limits)
         self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
         self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
         self.declared = self._declared()

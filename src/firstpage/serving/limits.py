@@ -104,7 +104,7 @@ class Limits:
         )
 
 
-class Admission:
+class RequestLimiter:
     """Reads bodies and admits requests, as many as the limits allow.
 
     `answering` counts requests whose answers the client has not yet received completely,

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from firstpage.core.http import JSON, Answer, Operation, Parameter, openapi_document, refusals
+from firstpage.core.http import (
+    JSON,
+    DeclaredResponse,
+    Operation,
+    Parameter,
+    openapi_document,
+    refusals,
+)
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY, has_arrow
 from firstpage.serving.limits import Limits
@@ -35,7 +42,7 @@ STATUSES = {
 X_MODEL = {"X-Model": {"description": "SHA-256 digest of the model file.", "schema": TEXT}}
 
 
-def _refused(*statuses: int) -> dict[int, Answer]:
+def _refused(*statuses: int) -> dict[int, DeclaredResponse]:
     return refusals({status: STATUSES[status] for status in statuses})
 
 
@@ -44,7 +51,11 @@ def _binary(text: str) -> Json:
 
 
 def _get(
-    path: str, name: str, summary: str, answer: Answer, without_model: Answer | None = None
+    path: str,
+    name: str,
+    summary: str,
+    answer: DeclaredResponse,
+    without_model: DeclaredResponse | None = None,
 ) -> Operation:
     """Return the description of a route without parameters."""
     answers = {200: answer} if without_model is None else {200: answer, 503: without_model}
@@ -53,12 +64,12 @@ def _get(
 
 def _page(path: str, name: str, summary: str) -> Operation:
     html = {"text/html; charset=utf-8": TEXT}
-    no_model = Answer("There is no model yet.", html)
-    return _get(path, name, summary, Answer("The page.", html), no_model)
+    no_model = DeclaredResponse("There is no model yet.", html)
+    return _get(path, name, summary, DeclaredResponse("The page.", html), no_model)
 
 
-def _report(text: str, message: type[Struct]) -> Answer:
-    return Answer(text, {JSON: message})
+def _report(text: str, message: type[Struct]) -> DeclaredResponse:
+    return DeclaredResponse(text, {JSON: message})
 
 
 RELOAD = Operation(
@@ -92,13 +103,13 @@ METRICS = _get(
     "/metrics",
     "metrics",
     "Metrics for Prometheus.",
-    Answer("The metrics.", {MEDIA_TYPE: TEXT}),
+    DeclaredResponse("The metrics.", {MEDIA_TYPE: TEXT}),
 )
 OPENAPI = _get(
     "/openapi.json",
     "openapi",
     "This document.",
-    Answer("OpenAPI 3.1.", {JSON: {"type": "object"}}),
+    DeclaredResponse("OpenAPI 3.1.", {JSON: {"type": "object"}}),
 )
 
 
@@ -157,7 +168,7 @@ def ranking(limits: Limits, batch: bool) -> Operation:
         ),
         body=bodies,
         answers={
-            200: Answer(ranked, answers, X_MODEL),
+            200: DeclaredResponse(ranked, answers, X_MODEL),
             **_refused(408, 413, 415, 422, 500, 503),
         },
     )
@@ -180,7 +191,7 @@ def searches(limits: Limits, depth: int) -> tuple[Operation, Operation]:
         ("model", FLAG, "false: the results of the first stage."),
         ("snippets", FLAG, "Whether titles and snippets are answered."),
     ]
-    results = Answer("The results.", {JSON: messages.SearchAnswer}, X_MODEL)
+    results = DeclaredResponse("The results.", {JSON: messages.SearchAnswer}, X_MODEL)
     by_address = Operation(
         "GET",
         "/search",

@@ -21,7 +21,7 @@ from firstpage.core.http import (
     FORM_HEAD,
     JSON,
     SMALL_BODY,
-    Answer,
+    DeclaredResponse,
     ErrorMessage,
     Operation,
     Parameter,
@@ -132,7 +132,7 @@ routes.app(
         "An application.",
         parameters=(Parameter("top", "query", {"type": "integer"}),),
         body={JSON: Order, "application/x-npy": {"type": "string"}},
-        answers={200: Answer("Fine.", {"text/plain": str}), **refusals({503: "Busy."})},
+        answers={200: DeclaredResponse("Fine.", {"text/plain": str}), **refusals({503: "Busy."})},
     ),
     own,
 )

@@ -76,7 +76,7 @@ def compare_lambda_loss(measure: str, k: int | None, batch: Any, device: str) ->
     """Compare values and gradients of lists whose scores have ties."""
     scores, labels, mask = batch
     scores, labels = np.clip(scores, -30, 30).round(1), np.minimum(labels, 20)
-    loss = fp.torch.LambdaLoss(k, measure=measure, reduction="none")
+    loss = fp.torch.LambdaRankLoss(k, measure=measure, reduction="none")
     expected = torch.tensor(scores, requires_grad=True)
     values = loss(expected, torch.tensor(labels), torch.tensor(mask))
     values.sum().backward()

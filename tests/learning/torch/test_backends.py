@@ -42,7 +42,7 @@ MODULES: dict[type[Loss], Any] = {
     Cosine: fp.torch.RankCosineLoss,
     SquaredError: fp.torch.SquaredErrorLoss,
     PairwiseLogistic: fp.torch.RankNetLoss,
-    LambdaLoss: fp.torch.LambdaLoss,
+    LambdaLoss: fp.torch.LambdaRankLoss,
 }
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TABLE = [(loss, reference) for loss, reference in FAMILY if type(loss) in MODULES]

@@ -86,7 +86,7 @@ def test_lambda_loss_equals_that_of_the_cpu(
     scores, labels, mask = readable(batch, measure)
     loss = fp.extend.loss("LambdaLoss", measure=measure, k=k, variant=variant)
     values, flat = loss.value_grad(scores[mask].astype(float), truth_of(labels, mask))
-    module = fp.torch.LambdaLoss(k, measure=measure, variant=variant, reduction="none")
+    module = fp.torch.LambdaRankLoss(k, measure=measure, variant=variant, reduction="none")
     assert_equal_on_the_cpu(module, (scores, labels, mask), values, flat)
 
 
@@ -139,7 +139,7 @@ def test_pl_rank_is_repeated_by_the_seed_of_pytorch_alone() -> None:
     assert first != second
 
 
-@pytest.mark.parametrize("name", ["LambdaLoss", "PLRankLoss"])
+@pytest.mark.parametrize("name", ["LambdaRankLoss", "PLRankLoss"])
 def test_measures_that_are_refused(name: str) -> None:
     with pytest.raises(fp.DataError, match="cannot maximize"):
         getattr(fp.torch, name)(measure="KendallTau")
@@ -151,9 +151,9 @@ def test_measures_that_are_refused(name: str) -> None:
 
 def test_parameters() -> None:
     with pytest.raises(fp.DataError, match="variant must be"):
-        fp.torch.LambdaLoss(variant="loss3")  # type: ignore[arg-type]
-    with pytest.raises(fp.FirstpageError, match="mu of LambdaLoss"):
-        fp.torch.LambdaLoss(mu=-1)
+        fp.torch.LambdaRankLoss(variant="loss3")  # type: ignore[arg-type]
+    with pytest.raises(fp.FirstpageError, match="mu of LambdaRankLoss"):
+        fp.torch.LambdaRankLoss(mu=-1)
     with pytest.raises(fp.FirstpageError, match="samples of PLRankLoss"):
         fp.torch.PLRankLoss(samples=0)
 
@@ -162,7 +162,7 @@ def test_parameters() -> None:
 def test_compiled_without_graph_breaks() -> None:
     losses = [
         cls(k, measure=measure)
-        for cls in (fp.torch.LambdaLoss, fp.torch.PLRankLoss)
+        for cls in (fp.torch.LambdaRankLoss, fp.torch.PLRankLoss)
         for k, measure in ((None, "NDCG@10"), (2, "AP"))
     ]
     for implementation in IMPLEMENTATIONS:
@@ -179,7 +179,7 @@ def test_lambda_loss_on_a_gpu(measure: str, variant: Any) -> None:
     results = []
     for device in ("cpu", "cuda"):
         leaf = scores.detach().clone().to(device).requires_grad_()
-        loss = fp.torch.LambdaLoss(measure=measure, variant=variant)
+        loss = fp.torch.LambdaRankLoss(measure=measure, variant=variant)
         value = loss(leaf, labels.to(device), mask.to(device))
         value.backward()
         results.append((value.detach().cpu(), leaf.grad.cpu()))

@@ -12,7 +12,7 @@ from firstpage.core.http.endpoint_client import reply_excerpt as reply_excerpt
 from firstpage.core.http.key_mask import KeyMask as KeyMask
 from firstpage.core.http.key_mask import check_key as check_key
 from firstpage.core.http.openapi import JSON as JSON
-from firstpage.core.http.openapi import Answer as Answer
+from firstpage.core.http.openapi import DeclaredResponse as DeclaredResponse
 from firstpage.core.http.openapi import ErrorMessage as ErrorMessage
 from firstpage.core.http.openapi import Operation as Operation
 from firstpage.core.http.openapi import Parameter as Parameter

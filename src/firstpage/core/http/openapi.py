@@ -32,7 +32,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeclaredResponse:
     """What a status means, and the content of the answer by media type."""
 
     description: str
@@ -42,9 +42,9 @@ class Answer:
 
 def refusals(
     meanings: Mapping[int, str], message: type[Struct] = ErrorMessage
-) -> dict[int, Answer]:
+) -> dict[int, DeclaredResponse]:
     """Return the answers to refused requests, by status."""
-    return {status: Answer(text, {JSON: message}) for status, text in meanings.items()}
+    return {status: DeclaredResponse(text, {JSON: message}) for status, text in meanings.items()}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Operation:
     tag: str | None = None
     parameters: tuple[Parameter, ...] = ()
     body: Content = field(default_factory=dict)
-    answers: Mapping[int, Answer] = field(default_factory=dict)
+    answers: Mapping[int, DeclaredResponse] = field(default_factory=dict)
     security: tuple[str, ...] = ()
 
     def contents(self) -> Iterator[Content]:

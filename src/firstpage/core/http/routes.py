@@ -36,7 +36,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from firstpage.core.http.decoding import CheckText, InvalidRequest, decode_json, decode_texts
-from firstpage.core.http.openapi import JSON, Answer, Operation, Parameter, refusals
+from firstpage.core.http.openapi import JSON, DeclaredResponse, Operation, Parameter, refusals
 from firstpage.core.http.same_site import FORGED, equal_tokens
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -331,7 +331,7 @@ class Endpoint:
             meanings.pop(404, None)
         if parameters or self.sent:
             meanings[422] = INVALID
-        success = Answer("Done." if not content else "The answer.", content)
+        success = DeclaredResponse("Done." if not content else "The answer.", content)
         media = {"body": JSON, "upload": MULTIPART, "form": MULTIPART}
         return Operation(
             self.method,

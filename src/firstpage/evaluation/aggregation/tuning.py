@@ -218,7 +218,7 @@ def tune_method(
     )
     fold = fold_of_query(len(judged), folds, seed)
     options = {"depth": default_depth(base), **options}
-    search = _Search(judged_runs(runs, judged), judged, str(value), what, options)
+    search = _FusionSearch(judged_runs(runs, judged), judged, str(value), what, options)
     if not search.of_rankers.any():
         raise DataError(
             f"{judged.source or 'qrels'}: {value} of every run is 0 on all {len(judged)} judged "
@@ -292,7 +292,7 @@ def judged_runs(runs: Sequence[Run], judged: Qrels) -> list[Run]:
     ]
 
 
-class _Search:
+class _FusionSearch:
     """The measure of each judged query under settings of a method."""
 
     def __init__(

@@ -29,7 +29,9 @@ from firstpage.evaluation.measures.lists import RankedLists as RankedLists
 from firstpage.evaluation.measures.names import ALIASES as ALIASES
 from firstpage.evaluation.measures.names import TOOLS as TOOLS
 from firstpage.evaluation.measures.preference_accuracy import NAME as NAME
-from firstpage.evaluation.measures.preference_accuracy import PairAccuracy as PairAccuracy
+from firstpage.evaluation.measures.preference_accuracy import (
+    PairAccuracyResult as PairAccuracyResult,
+)
 from firstpage.evaluation.measures.preference_accuracy import pair_accuracy as pair_accuracy
 from firstpage.evaluation.measures.rank_forms import AdditiveForm as AdditiveForm
 from firstpage.evaluation.measures.rank_forms import CascadeForm as CascadeForm

@@ -18,7 +18,7 @@ NAME = "PairAccuracy"
 
 
 @dataclass(frozen=True, eq=False)
-class PairAccuracy(Tabular):
+class PairAccuracyResult(Tabular):
     """The result of `fp.pair_accuracy`: the accuracy over all votes, and per query.
 
     As a data frame (`to_pandas`, `to_polars`) it has one row per query: its id, the accuracy, and
@@ -104,7 +104,7 @@ def pair_accuracy(
     ci: bool = False,
     seed: int = 0,
     name: str = "",
-) -> PairAccuracy:
+) -> PairAccuracyResult:
     """Return how often a ranking agrees with votes on pairs of documents.
 
     A vote is agreed with if the preferred document has the greater score; equal scores count half.
@@ -132,7 +132,7 @@ def pair_accuracy(
 
     Returns
     -------
-    PairAccuracy
+    PairAccuracyResult
         The accuracy over all votes, and per query.
 
     Raises
@@ -190,7 +190,7 @@ def pair_accuracy(
             lambda w: (w @ agreed) / (w @ total), len(total), BOOTSTRAP_ROUNDS, seed
         )
     value = float(agreed.sum() / total.sum())
-    return PairAccuracy(
+    return PairAccuracyResult(
         value, pairs.queries[np.flatnonzero(voted)], agreed / total, total, interval, name
     )
 

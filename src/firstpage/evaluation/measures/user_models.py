@@ -34,7 +34,7 @@ BATCH_ROWS = 256
 
 
 @dataclass(frozen=True)
-class Scaled(Measure):
+class ScaledGains(Measure):
     """Base of the measures whose gains are labels, scaled to the range from 0 to 1.
 
     Parameters
@@ -66,7 +66,7 @@ class Scaled(Measure):
 
 
 @dataclass(frozen=True)
-class UserModel(Scaled):
+class UserModel(ScaledGains):
     """Base of the measures that a continuation probability defines.
 
     With tied scores it is the mean over all orders of the tied documents, if these have at most
@@ -367,7 +367,7 @@ class NERR11(_Goal):
 
 
 @dataclass(frozen=True)
-class SDCG(Scaled):
+class SDCG(ScaledGains):
     """DCG of scaled labels, divided by the sum of the discounts of the first k ranks.
 
     The ideal has the greatest label at all k ranks, however many documents are judged so.

@@ -82,7 +82,7 @@ class _PlackettLuceTarget(LossTarget):
         }
         return [LossTerm("plackett_luce", columns, np.ones(len(levels.offsets) - 1))]
 
-    def _workspace(self, lo: int, hi: int) -> _Workspace:
+    def _workspace(self, lo: int, hi: int) -> _ListWorkspace:
         rows = int(self.levels.offsets[hi] - self.levels.offsets[lo])
         most_levels = int(self.levels.sizes[lo:hi].max(initial=1))
         return {"z": np.empty(rows), "logs": np.empty(most_levels)}
@@ -110,7 +110,7 @@ class _PlackettLuceTarget(LossTarget):
         )
 
 
-class _Workspace(TypedDict):
+class _ListWorkspace(TypedDict):
     z: Floats
     logs: Floats
 

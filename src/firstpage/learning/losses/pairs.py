@@ -93,7 +93,7 @@ class VotedLogistic(_Voted):
     """
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
-        return _LogisticTarget(*self._votes(truth, weights))
+        return _VotedLogisticTarget(*self._votes(truth, weights))
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class VotedHinge(_Voted):
     traits: ClassVar[Traits] = Traits(smooth=False)
 
     def target(self, truth: Truth, weights: Floats | None = None) -> LossTarget:
-        return _HingeTarget(*self._votes(truth, weights))
+        return _VotedHingeTarget(*self._votes(truth, weights))
 
 
 class _VoteArrays(TypedDict):
@@ -174,14 +174,14 @@ class _VotedTarget(LossTarget):
         }
 
 
-class _LogisticTarget(_VotedTarget):
+class _VotedLogisticTarget(_VotedTarget):
     kind = kernel.LOGISTIC
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.voted_logistic_curvature.bind(scores=scores, out=out, **self._arrays(lo, hi))
 
 
-class _HingeTarget(_VotedTarget):
+class _VotedHingeTarget(_VotedTarget):
     kind = kernel.HINGE
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:

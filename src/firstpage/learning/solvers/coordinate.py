@@ -33,7 +33,7 @@ GRID = 64  # steps to try where a measure has no form
 MIN_GAIN = 1e-9  # of a line search
 
 
-class _Workspace(TypedDict):
+class _LineWorkspace(TypedDict):
     """The arrays that one thread needs to search the lines of some queries."""
 
     crossing: Floats
@@ -54,7 +54,7 @@ class _Workspace(TypedDict):
     changes: Floats
 
 
-def _workspace(longest: int, capacity: int) -> _Workspace:
+def _workspace(longest: int, capacity: int) -> _LineWorkspace:
     pairs = max(longest * (longest - 1) // 2, longest, 1)
     crossing, key = np.empty(pairs), np.empty(longest)
     return {
@@ -192,7 +192,7 @@ class MeasuredLines:
             float(self._values.sum()),
         )
 
-    def _search(self, block: int, workspace: _Workspace) -> None:
+    def _search(self, block: int, workspace: _LineWorkspace) -> None:
         """Find the steps at which the measures of the queries of a block change."""
         assert self._form is not None
         form, (lo, hi) = self._form, self._blocks[block]

@@ -5,7 +5,7 @@ from firstpage.learning.torch.listwise_losses import ListMLELoss as ListMLELoss
 from firstpage.learning.torch.listwise_losses import ListNetLoss as ListNetLoss
 from firstpage.learning.torch.listwise_losses import RankCosineLoss as RankCosineLoss
 from firstpage.learning.torch.listwise_losses import SquaredErrorLoss as SquaredErrorLoss
-from firstpage.learning.torch.measure_losses import LambdaLoss as LambdaLoss
+from firstpage.learning.torch.measure_losses import LambdaRankLoss as LambdaRankLoss
 from firstpage.learning.torch.measure_losses import PLRankLoss as PLRankLoss
 from firstpage.learning.torch.measures import RankingMeasure as RankingMeasure
 from firstpage.learning.torch.pairwise_losses import FocusedNetLoss as FocusedNetLoss
@@ -16,7 +16,7 @@ __all__ = [
     "AnyLoss",
     "CrossEncoderLoss",
     "FocusedNetLoss",
-    "LambdaLoss",
+    "LambdaRankLoss",
     "ListMLELoss",
     "ListNetLoss",
     "PLRankLoss",

@@ -27,7 +27,7 @@ from firstpage.learning.torch import device
 from firstpage.learning.torch import measure_formulas as formulas
 from firstpage.learning.torch.backend import torch
 from firstpage.learning.torch.batches import Lists
-from firstpage.learning.torch.measure_formulas import RankForm, ranking_of
+from firstpage.learning.torch.measure_formulas import RankForm, sort_lists
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,8 +114,8 @@ def lambda_loss(
     doubles = table.diff().abs().cumsum(-1).cumsum(-1)
     doubles = torch.nn.functional.pad(doubles, (2, 0))
     form = RankForm(ADDITIVE, table[:depth].unsqueeze(-1))
-    ranking = ranking_of(scores, lists.mask)
-    return formulas.lambda_loss(ranking, gains, form, variant, mu, doubles, n, dtype)
+    by_score = sort_lists(scores, lists.mask)
+    return formulas.lambda_loss(by_score, gains, form, variant, mu, doubles, n, dtype)
 
 
 MAX_RANGE = 1e6  # of scores of PL-Rank: documents this far below the best are as far below it

@@ -32,7 +32,7 @@ class RankForm(NamedTuple):
     weights: Tensor
 
 
-class Ranking(NamedTuple):
+class SortedLists(NamedTuple):
     """The documents of padded lists by descending score."""
 
     scores: Tensor
@@ -42,17 +42,17 @@ class Ranking(NamedTuple):
     end: Tensor  # one past their last rank
 
 
-def ranking_of(scores: Tensor, mask: Tensor | None) -> Ranking:
+def sort_lists(scores: Tensor, mask: Tensor | None) -> SortedLists:
     """Return the documents by descending score; padded ones are last."""
     key = scores if mask is None else scores.masked_fill(~mask, -math.inf)
     descending, order = key.neg().sort(dim=-1)
     levels = levels_of(descending, descending)
     exists = None if mask is None else mask.gather(-1, order)
-    return Ranking(scores.gather(-1, order), exists, order, levels.start, levels.end)
+    return SortedLists(scores.gather(-1, order), exists, order, levels.start, levels.end)
 
 
 def lambda_loss(
-    ranking: Ranking,
+    lists: SortedLists,
     gains: Tensor,
     form: RankForm,
     variant: int,
@@ -69,23 +69,23 @@ def lambda_loss(
     are computed in the type `dtype`.
     """
     n = gains.shape[-1]
-    gain, z = gains.gather(-1, ranking.order), ranking.scores.to(dtype)
-    tied = ranking.first[:, :rows].unsqueeze(-1) == ranking.first.unsqueeze(-2)
+    gain, z = gains.gather(-1, lists.order), lists.scores.to(dtype)
+    tied = lists.first[:, :rows].unsqueeze(-1) == lists.first.unsqueeze(-2)
     difference = (gain[:, :rows].unsqueeze(-1) - gain.unsqueeze(-2)).to(dtype)
     if form.kind == TABLE:
-        weight = _table_changes(ranking, gain, form, tied, dtype)
+        weight = _table_changes(lists, gain, form, tied, dtype)
     else:
         weight = difference.abs()
         if variant == LAMBDARANK:
-            weight *= _state_changes(ranking, gain, form, tied, dtype)
+            weight *= _state_changes(lists, gain, form, tied, dtype)
         else:
-            factor = _rank_difference_changes(ranking, form, doubles, tied).to(dtype)
+            factor = _rank_difference_changes(lists, form, doubles, tied).to(dtype)
             if variant != LOSS2:
-                factor = factor.mul_(mu).add_(_state_changes(ranking, gain, form, tied, dtype))
+                factor = factor.mul_(mu).add_(_state_changes(lists, gain, form, tied, dtype))
             weight *= factor
     weight *= torch.ones(rows, n, dtype=dtype, device=z.device).triu(1)
-    if ranking.exists is not None:
-        weight *= ranking.exists.unsqueeze(-2)
+    if lists.exists is not None:
+        weight *= lists.exists.unsqueeze(-2)
     better = difference.sign_()
     x = (z.unsqueeze(-2) - z[:, :rows].unsqueeze(-1)).mul_(better)
     small = x.abs().neg_().exp_()
@@ -93,13 +93,13 @@ def lambda_loss(
     loss = small.log1p_().add_(x.clamp_(min=0)).mul_(weight)
     gradient = derivative.sum(-2)
     gradient[:, :rows] -= derivative.sum(-1)
-    return loss.sum((-1, -2)), torch.zeros_like(z).scatter(-1, ranking.order, gradient)
+    return loss.sum((-1, -2)), torch.zeros_like(z).scatter(-1, lists.order, gradient)
 
 
-def _block_means(ranking: Ranking, form: RankForm) -> tuple[Tensor, Tensor]:
+def _block_means(lists: SortedLists, form: RankForm) -> tuple[Tensor, Tensor]:
     """Return, by rank and column, the mean weight of the ranks of the documents of equal score, and
     the mean difference of the weights of two of them."""
-    first, end, weights = ranking.first, ranking.end, form.weights
+    first, end, weights = lists.first, lists.end, form.weights
     depth, columns = weights.shape
     rank = torch.arange(depth, dtype=weights.dtype, device=weights.device).unsqueeze(-1)
     both = torch.cat([weights, rank * weights], -1).cumsum(0)
@@ -112,13 +112,13 @@ def _block_means(ranking: Ranking, form: RankForm) -> tuple[Tensor, Tensor]:
 
 
 def _state_changes(
-    ranking: Ranking, gain: Tensor, form: RankForm, tied: Tensor, dtype: torch.dtype
+    lists: SortedLists, gain: Tensor, form: RankForm, tied: Tensor, dtype: torch.dtype
 ) -> Tensor:
     """Return the absolute change of the measure, per difference of gains, if two documents exchange
     their ranks."""
     rows, n = tied.shape[-2:]
     if form.kind == ADDITIVE:
-        means, inner = _block_means(ranking, form)
+        means, inner = _block_means(lists, form)
         mean = means[..., 0].to(dtype)
         apart = (mean[:, :rows].unsqueeze(-1) - mean.unsqueeze(-2)).abs_()
         return torch.where(tied, inner[:, :rows].abs_().to(dtype), apart)
@@ -139,11 +139,11 @@ def _state_changes(
 
 
 def _table_changes(
-    ranking: Ranking, column: Tensor, form: RankForm, tied: Tensor, dtype: torch.dtype
+    lists: SortedLists, column: Tensor, form: RankForm, tied: Tensor, dtype: torch.dtype
 ) -> Tensor:
     """Return the absolute change of the measure if two documents exchange their ranks."""
     rows = tied.shape[-2]
-    mean, inner = _block_means(ranking, form)
+    mean, inner = _block_means(lists, form)
     number = column.long()
     above = number[:, :rows].unsqueeze(-1).expand(tied.shape)
     other = number.unsqueeze(-2).expand(tied.shape)
@@ -159,12 +159,12 @@ def _table_changes(
 
 
 def _rank_difference_changes(
-    ranking: Ranking, form: RankForm, doubles: Tensor, tied: Tensor
+    lists: SortedLists, form: RankForm, doubles: Tensor, tied: Tensor
 ) -> Tensor:
     """Return the mean change of the discount between rank differences |i - j| and |i - j| + 1."""
     rows, depth = tied.shape[-2], len(form.weights)
-    a, end = (t[:, :rows].unsqueeze(-1) for t in (ranking.first, ranking.end))
-    b, b_end = ranking.first.unsqueeze(-2), ranking.end.unsqueeze(-2)
+    a, end = (t[:, :rows].unsqueeze(-1) for t in (lists.first, lists.end))
+    b, b_end = lists.first.unsqueeze(-2), lists.end.unsqueeze(-2)
     counted = end.clamp(max=depth)
 
     def at(index: Tensor) -> Tensor:

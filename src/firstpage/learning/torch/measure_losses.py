@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from firstpage.core import check_number
-from firstpage.learning.losses.lambdaloss import VARIANTS
-from firstpage.learning.losses.lambdaloss import LambdaLoss as CPULambdaLoss
+from firstpage.learning.losses.lambdaloss import VARIANTS, LambdaLoss
 from firstpage.learning.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.learning.torch import direct, host
 from firstpage.learning.torch.backend import torch
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 MAX_SEED = 1 << 62
 
 
-class LambdaLoss(RankingLoss):
+class LambdaRankLoss(RankingLoss):
     """Logistic loss of document pairs, weighted by the change of a measure.
 
     Its variants are known as LambdaRank, NDCG-Loss2 and NDCG-Loss2++.
@@ -65,7 +64,7 @@ class LambdaLoss(RankingLoss):
     --------
     >>> import torch
     >>> import firstpage as fp
-    >>> loss = fp.torch.LambdaLoss(measure="P@1")
+    >>> loss = fp.torch.LambdaRankLoss(measure="P@1")
     >>> round(float(loss(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]))), 3)  # log 2
     0.693
     """
@@ -81,9 +80,10 @@ class LambdaLoss(RankingLoss):
         check: bool | None = None,
     ) -> None:
         super().__init__(k, reduction, check)
-        self.measure = direct.read_measure(measure, "LambdaLoss")
+        self.measure = direct.read_measure(measure, "LambdaRankLoss")
         self.variant, self.mu = variant, mu
-        self._loss = CPULambdaLoss(measure, k, variant, mu)
+        check_number(self, "mu", 0)
+        self._loss = LambdaLoss(measure, k, variant, mu)
         self._has_formula = direct.is_additive(self.measure)
 
     def _formula(self, lists: Lists) -> tuple[Tensor, Tensor]:

@@ -189,7 +189,7 @@ def tune(
             f"{valid.source}: no query of the validation data has documents with different labels, "
             "so nothing can be chosen by them."
         )
-    state = _Search(ranker, train, valid, total, progress, pairs)
+    state = _ParameterSearch(ranker, train, valid, total, progress, pairs)
     interrupted = False
     try:
         if method == "optuna":
@@ -214,7 +214,7 @@ def tune(
     )
 
 
-class _Search:
+class _ParameterSearch:
     """The state of a search: the trials so far, and the best of them."""
 
     def __init__(

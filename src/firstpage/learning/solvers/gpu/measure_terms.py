@@ -215,11 +215,11 @@ class LambdaLossOnDevice(MeasureTermOnDevice):
         return width * max(self.form.columns, 1) // 4 + 1
 
     def _compute(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
-        from firstpage.learning.torch.measure_formulas import RankForm, lambda_loss, ranking_of
+        from firstpage.learning.torch.measure_formulas import RankForm, lambda_loss, sort_lists
 
         t, kind, depth = torch(), self.form.kind, self.form.depth
-        ranking = ranking_of(chunk.scores, chunk.inside)
-        counted = ranking.first < chunk.lengths.clamp(max=depth)[:, None]
+        lists = sort_lists(chunk.scores, chunk.inside)
+        counted = lists.first < chunk.lengths.clamp(max=depth)[:, None]
         rows = int(counted.sum(1).max())
         if len(chunk.queries) * rows * chunk.scores.shape[1] > MAX_PAIRS:  # many documents are tied
             values, grad = t.zeros_like(chunk.lengths).double(), t.zeros_like(chunk.scores)
@@ -227,12 +227,12 @@ class LambdaLossOnDevice(MeasureTermOnDevice):
             return values, grad
         form, target = RankForm(kind, self.table), self.target
         values, grad = lambda_loss(
-            ranking, chunk.gains, form, target.variant, target.mu, self.doubles, rows, t.float64
+            lists, chunk.gains, form, target.variant, target.mu, self.doubles, rows, t.float64
         )
         scale = self.scale[on(self.device, chunk.queries)]
         values, grad = scale * values, scale[:, None] * grad
         if kind in (CASCADE, PRECISION):
-            tied = (ranking.end - ranking.first > 1) & counted
+            tied = (lists.end - lists.first > 1) & counted
             self._on_host(tied.any(1), chunk, values, grad)
         return values, grad
 
