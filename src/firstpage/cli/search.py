@@ -53,6 +53,15 @@ first_option = click.option(
 )
 
 
+query_vectors_option = click.option(
+    "--query-vectors",
+    type=options.FILE,
+    metavar="FILE",
+    help="Vectors of QUERIES by their ids (.npz, .parquet), where those of INDEX were computed "
+    "elsewhere.",
+)
+
+
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
     return read_queries(path, format_, "ordinal" if ordinal else "ids")
 
@@ -84,6 +93,7 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @options.output("run", required=True, help="Write the candidates to this run.")
 @options.integer("--depth", default=100, help="Candidates per query.")
 @first_option
+@query_vectors_option
 @click.option("--k1", type=click.FloatRange(0), metavar="X", help="Parameter of BM25.")
 @click.option("--b", type=click.FloatRange(0, 1), metavar="X", help="Parameter of BM25.")
 @click.option(
@@ -119,6 +129,7 @@ def candidates_command(
     output: Path,
     depth: int,
     first: Kind | None,
+    query_vectors: Path | None,
     k1: float | None,
     b: float | None,
     weights: tuple[str, ...],
@@ -142,6 +153,8 @@ def candidates_command(
     options.only_with("--folds", folds is not None, "seed")
     opened = Index(index)
     typed = _read_queries(queries, query_format, ordinal)
+    if query_vectors is not None:
+        opened.set_query_vectors(typed, query_vectors)
     judgments = _read_judgments(qrels, typed)
     if judgments is not None and folds is not None:
         run = _tuned_by_fold(opened, typed, judgments, depth, first, folds, seed)
@@ -285,6 +298,7 @@ def _with_candidates(index: Index, queries: Queries, first: Kind | None) -> list
     help="Feature of your own: a function of the query's text and a list of documents, which "
     "returns one number per document; may be repeated.",
 )
+@query_vectors_option
 @options.output(
     "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
 )
@@ -297,6 +311,7 @@ def features_command(
     qrels: Path | None,
     features: str | None,
     own: tuple[str, ...],
+    query_vectors: Path | None,
     output: Path,
 ) -> None:
     """Compute features of queries and candidates.
@@ -311,6 +326,8 @@ def features_command(
     opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     run = read_run(candidates)
+    if query_vectors is not None:
+        opened.set_query_vectors(typed, query_vectors)
     computed = TextFeatures(opened, features or "all", own)
     with shared.progress_bar("features") as progress:
         data = computed.dataset(typed, run, judgments, progress=progress)

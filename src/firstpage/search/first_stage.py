@@ -266,8 +266,13 @@ class QueryVectors:
     def __init__(self, encode: Callable[[Sequence[str]], Array], dimensions: int) -> None:
         self._encode = encode
         self._dimensions = dimensions
+        self._given: dict[str, Array] = {}
         self._cache: OrderedDict[str, Array] = OrderedDict()
         self._lock = threading.Lock()
+
+    def give(self, vectors: Mapping[str, Array]) -> None:
+        """Take the vectors of texts that were computed elsewhere."""
+        self._given |= {" ".join(text.split()): vector for text, vector in vectors.items()}
 
     def of(self, texts: Sequence[str]) -> Array:
         """Return the vectors of texts; those that are not known are computed together."""
@@ -276,6 +281,7 @@ class QueryVectors:
             vectors = {text: self._cache[text] for text in texts if text in self._cache}
             for text in vectors:
                 self._cache.move_to_end(text)
+        vectors |= {text: self._given[text] for text in texts if text in self._given}
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         for start in range(0, len(missing), BATCH):
             part = missing[start : start + BATCH]

@@ -800,7 +800,60 @@ class Index:
             return self._query_vectors[1]
 
     def _encode_queries(self, texts: Sequence[str]) -> Array:
+        record = self.encoder_record
+        if record is not None and record["name"] == PRECOMPUTED:
+            raise DataError(
+                f"{self.path}: its vectors were computed elsewhere, so the text {texts[0]!r:.60} "
+                "has none; search by words (bm25), or give the vectors of queries "
+                "(Index.set_query_vectors, or --query-vectors of candidates and features)."
+            )
         return self.encoder.encode_queries(texts)
+
+    def set_query_vectors(
+        self,
+        queries: Iterable[tuple[str, str]],
+        vectors: str | os.PathLike[str] | PrecomputedVectors | tuple[Any, Any],
+    ) -> None:
+        """Take the vectors of queries that were computed elsewhere, as long as this is open.
+
+        An index whose own vectors were computed elsewhere has no encoder for typed texts.
+
+        Parameters
+        ----------
+        queries : iterable of (str, str)
+            Ids and texts of queries.
+        vectors : path, PrecomputedVectors or (ids, array)
+            One vector per query, by its id; a path ends in .npz or .parquet.
+
+        Raises
+        ------
+        DataError
+            If a query has no vector, or vectors have other dimensions than those of the index.
+        """
+        if isinstance(vectors, tuple):
+            given = PrecomputedVectors(*vectors, source="the vectors of queries")
+        elif isinstance(vectors, PrecomputedVectors):
+            given = vectors
+        else:
+            given = read_precomputed(vectors)
+        record = self.encoder_record
+        if record is None:
+            raise DataError(f"{self.path}: has no vectors that queries could be compared with.")
+        if given.dimensions != record["dimensions"]:
+            raise DataError(
+                f"{given.source}: has vectors of {given.dimensions} dimensions; those of "
+                f"{self.path} have {record['dimensions']}."
+            )
+        listed = list(queries)
+        missing = [name for name, _ in listed if name not in given.positions]
+        if missing:
+            raise DataError(
+                f"{given.source}: {len(missing)} of {len(listed)} queries have no vector, such as "
+                f"{missing[0]!r}."
+            )
+        self.query_vectors.give(
+            {text: given.vectors[given.positions[name][0]] for name, text in listed}
+        )
 
     def document(self, name: str) -> dict[str, Any]:
         """Return the fields of a document.

@@ -19,6 +19,7 @@ from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers
 from firstpage.search.first_stage import Kind
 from firstpage.search.forward import ForwardIndex
+from firstpage.search.precomputed import PRECOMPUTED
 from firstpage.search.schema import Schema
 
 MANIFEST = "index.json"
@@ -66,7 +67,8 @@ def empty_manifest(schema: Schema, generation: int) -> dict[str, Any]:
 
 def usual_kind(manifest: Mapping[str, Any]) -> Kind:
     """Return the kind of first stage of an index whose user has chosen none."""
-    return "hybrid" if manifest.get("vectors") else "bm25"
+    vectors = manifest.get("vectors") or {"encoder": {"name": PRECOMPUTED}}
+    return "bm25" if vectors["encoder"]["name"] == PRECOMPUTED else "hybrid"
 
 
 def read_forward(folder: Path, manifest: Mapping[str, Any], schema: Schema) -> ForwardIndex:
