@@ -30,8 +30,9 @@ from firstpage.search.encoders.model_files import (
 )
 from firstpage.search.encoders.options import POOLINGS, EncoderOptions
 
-BATCH_TOKENS = 1024  # with padding; more do not fit into the cache of a core
+BATCH_TOKENS = 256  # with padding; more do not fit into the cache of a core
 MAX_TOKENS = 512  # where a model says nothing
+MODULES_FILE = "modules.json"
 MODULES = ("Transformer", "Pooling", "Normalize")  # of sentence-transformers that are known here
 TOKENIZER = "tokenizer.json"
 
@@ -50,9 +51,16 @@ class TransformerSettings:
 
 
 def read_settings(
-    name: str, folder: Path, options: EncoderOptions, positions: int | None = None
+    name: str,
+    folder: Path,
+    options: EncoderOptions,
+    positions: int | None = None,
+    pools: bool = False,
 ) -> TransformerSettings:
-    """Return the settings of a model's folder; the options of the name take precedence."""
+    """Return the settings of a model's folder; the options of the name take precedence.
+
+    `positions` is how many tokens its weights allow; `pools` says that its graph pools.
+    """
     check_modules(name, folder)
     sentence = read_config(folder / "sentence_bert_config.json")
     config = read_config(folder / "config.json")
@@ -67,7 +75,7 @@ def read_settings(
         raise DataError(f"encoder {name}: max_tokens must be at most {longest}.")
     return TransformerSettings(
         options.max_tokens or longest,
-        options.pooling or _pooling(name, folder),
+        options.pooling or ("" if pools else _pooling(name, folder)),
         bool(sentence.get("do_lower_case")),
         prefixes(folder, options),
     )
@@ -85,7 +93,7 @@ def check_modules(name: str, folder: Path) -> None:
 
 def unknown_modules(folder: Path) -> list[str]:
     """Return the types of the modules of a folder that are not known here."""
-    path = folder / "modules.json"
+    path = folder / MODULES_FILE
     if not path.is_file():
         return []
     modules = read_list(path)
@@ -128,9 +136,17 @@ def _pooling(name: str, folder: Path) -> str:
 class TransformerEncoder:
     """Computes vectors of texts from those of their tokens."""
 
-    def __init__(self, tokenizer: Any, settings: TransformerSettings, forward: Forward) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        settings: TransformerSettings,
+        forward: Forward,
+        batch_tokens: int | None,
+    ) -> None:
         self._tokenizer, self._settings, self._forward = tokenizer, settings, forward
+        self._batch_tokens = batch_tokens
         self._padding = tokenizer.token_to_id("<pad>") or 0
+        self.dimensions = self._pooled([[self._padding]]).shape[1]
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Return one vector per text; 0 for a text without tokens."""
@@ -138,16 +154,14 @@ class TransformerEncoder:
             texts = [text.lower() for text in texts]
         encoded = self._tokenizer.encode_batch(list(texts))
         ids = [each.ids if 0 in each.special_tokens_mask else [] for each in encoded]
-        batches = list(_batches([len(each) for each in ids]))
+        batches = list(_batches([len(each) for each in ids], self._batch_tokens or BATCH_TOKENS))
         threads = min(resolve(None), len(batches))
         if threads > 1:
             with ThreadPoolExecutor(threads) as pool:
                 pooled = list(pool.map(lambda rows: self._pooled([ids[r] for r in rows]), batches))
         else:
             pooled = [self._pooled([ids[row] for row in rows]) for rows in batches]
-        if not pooled:
-            return self._pooled([[self._padding]]) * np.zeros((len(texts), 1), np.float32)
-        result = np.zeros((len(texts), pooled[0].shape[1]), np.float32)
+        result = np.zeros((len(texts), self.dimensions), np.float32)
         for rows, vectors in zip(batches, pooled, strict=True):
             result[rows] = vectors
         return result
@@ -171,11 +185,11 @@ class TransformerEncoder:
         return mean
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield rows of texts of similar length whose padded tokens are at most `BATCH_TOKENS`."""
+def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Yield rows of texts of similar length whose padded tokens are at most `tokens`."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[row] > BATCH_TOKENS:
+        if batch and (len(batch) + 1) * lengths[row] > tokens:
             yield batch
             batch = []
         if lengths[row]:
@@ -186,27 +200,20 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def transformer_encoder(
     name: str,
-    weights: Path,
+    folder: Path,
     settings: TransformerSettings,
     forward: Forward,
+    batch_tokens: int | None = None,
     **digested: object,
 ) -> Encoder:
     """Return the encoder of a forward pass; `digested` is what else changes its vectors."""
-    folder = weights.parent
-    tokenizer = next(
-        (each / TOKENIZER for each in (folder, folder.parent) if (each / TOKENIZER).is_file()),
-        folder / TOKENIZER,
-    )
     digest = settings_digest(
-        weights=file_digest(weights),
-        tokenizer=file_digest(tokenizer),
-        settings=asdict(settings),
-        **digested,
+        tokenizer=file_digest(folder / TOKENIZER), settings=asdict(settings), **digested
     )
-    encoder = TransformerEncoder(read_tokenizer(tokenizer, settings.max_tokens), settings, forward)
+    tokenizer = read_tokenizer(folder / TOKENIZER, settings.max_tokens)
+    encoder = TransformerEncoder(tokenizer, settings, forward, batch_tokens)
     queries, documents = (with_prefix(prefix, encoder.vectors) for prefix in settings.prefixes)
-    dimensions = len(encoder.vectors(["a"])[0])
-    return Encoder(name, digest, dimensions, queries, documents)
+    return Encoder(name, digest, encoder.dimensions, queries, documents)
 
 
 def open_session(source: Path | bytes, where: Path, weights: dict[str, Array] | None = None) -> Any:
