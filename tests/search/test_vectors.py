@@ -21,7 +21,7 @@ from firstpage.search import storage
 from firstpage.search.encoders import Encoder
 from firstpage.search.precomputed import PrecomputedVectors
 from firstpage.search.vector_writer import JOURNAL, MAX_PASSAGES, STEP, WINDOW, passages
-from firstpage.search.vectors import StoredVectors, document_codes, query_codes
+from firstpage.search.vectors import StoredVectors, document_codes, query_codes, sign_words
 
 
 class HashEncoder:
@@ -118,7 +118,7 @@ def test_contents(index: Index, encoder: HashEncoder) -> None:
     assert vectors.dimensions == 16
     assert vectors.counts.tolist() == [1, 1, 0, 5]
     assert vectors.n_vectors == 7
-    assert vectors.n_bytes == 7 * (16 + 4)
+    assert vectors.n_bytes == 7 * (16 + 4 + 8)
     long = " ".join(["long", *(f"w{i}" for i in range(260))])
     assert by_id(index) == {
         "a": expected_codes(encoder, "Red shoes Running shoes for women."),
@@ -150,8 +150,12 @@ def random_vectors(seed: int, n_rows: int, dimensions: int) -> StoredVectors:
     counts[0] = 1
     table = rng.standard_normal((counts.sum(), dimensions)).astype(np.float32)
     table[rng.integers(0, len(table), len(table) // 2)] = table[0]  # ties
-    digests = np.zeros((n_rows, 16), np.uint8)
-    return StoredVectors({}, np.cumsum(counts), digests, *document_codes(table))
+    return stored_table(table, np.cumsum(counts))
+
+
+def stored_table(table: np.ndarray, ends: np.ndarray) -> StoredVectors:
+    digests, (codes, scales) = np.zeros((len(ends), 16), np.uint8), document_codes(table)
+    return StoredVectors({}, ends, digests, codes, scales, sign_words(codes))
 
 
 def plain_similarities(vectors: StoredVectors, query: np.ndarray) -> list[list[float]]:
@@ -191,6 +195,55 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(scores, alone[1])
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_search_in_two_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ranks the documents with the most common signs, of which ties are all taken."""
+    rng = np.random.default_rng(seed)
+    vectors = random_vectors(seed, 400, (5, 64, 65, 130)[seed])
+    deleted, query = rng.random(400) < 0.3, rng.standard_normal(vectors.dimensions)
+    differs = (vectors.codes > 0) != (query_codes(query, vectors.dimensions)[0] > 0)
+    distances = [
+        each.sum(axis=1).min() if len(each) else -1 for each in np.split(differs, vectors.ends[:-1])
+    ]
+    present = [row for row in range(400) if distances[row] >= 0 and not deleted[row]]
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 30)
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN_PER_RESULT", 10)
+    _, best = vectors.similarities(query, np.arange(400))
+    for depth in (1, 5, 30, 1000):
+        wanted = max(30, 10 * depth)
+        limit = sorted(distances[row] for row in present)[:wanted][-1]
+        chosen = [row for row in present if distances[row] <= limit]
+        ranked = sorted(chosen, key=lambda row: (-best[row], row))[:depth]
+        for parallel_size in (1, 1 << 30):
+            monkeypatch.setattr("firstpage.search.vectors.PARALLEL_SIZE", parallel_size)
+            rows, scores = vectors.search(query, depth, deleted, threads=3, exact=False)
+            assert rows.tolist() == ranked
+            assert scores.tolist() == best[ranked].tolist()
+    everything = vectors.search(query, 400, deleted)
+    np.testing.assert_array_equal(rows, everything[0])
+    assert len(vectors.search(query, 9, np.ones(400, bool), exact=False)[0]) == 0
+
+
+def test_many_vectors_are_searched_in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, query = random_vectors(5, 300, 20), np.random.default_rng(5).standard_normal(20)
+    deleted = np.zeros(300, bool)
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 5)
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN_PER_RESULT", 1)
+    exact, fast = (
+        vectors.search(query, 5, deleted, exact=each)[0].tolist() for each in (True, False)
+    )
+    assert exact != fast
+    assert vectors.search(query, 5, deleted)[0].tolist() == exact
+    monkeypatch.setattr("firstpage.search.vectors.EXACT_VECTORS", vectors.n_vectors - 1)
+    assert vectors.search(query, 5, deleted)[0].tolist() == fast
+    few = vectors.recall(deleted, depth=5)
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 100)
+    assert 0 < few < vectors.recall(deleted, depth=5) <= 1
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 300)
+    assert vectors.recall(deleted, depth=5) == vectors.recall(deleted, sample=1000) == 1.0
+    assert vectors.recall(~deleted) == 1.0
+
+
 def test_a_candidate_does_not_depend_on_the_others() -> None:
     vectors, query = random_vectors(1, 100, 33), np.random.default_rng(1).standard_normal(33)
     whole, best = vectors.similarities(query, np.arange(100))
@@ -206,7 +259,7 @@ def test_codes_are_close_to_vectors() -> None:
     codes, scales = document_codes(table)
     cosines = (codes * scales[:, None] * table).sum(axis=1)
     assert cosines.min() > 0.9999
-    vectors = StoredVectors({}, np.arange(1, 201), np.zeros((200, 16), np.uint8), codes, scales)
+    vectors = stored_table(table, np.arange(1, 201))
     whole, _ = vectors.similarities(table[7], np.arange(200))
     np.testing.assert_allclose(whole, table @ table[7], atol=2e-3)
     assert 0.9999 < whole[7] <= 1 + 1e-6
@@ -439,7 +492,7 @@ def test_a_killed_writer(tmp_path: Path, change: str) -> None:
     assert kinds == {"engine", "forward", "index.json", "statistics", "dense"}
 
 
-@pytest.mark.parametrize("name", ["codes", "scales", "ends", "digests"])
+@pytest.mark.parametrize("name", ["codes", "scales", "signs", "ends", "digests"])
 def test_damaged_files(index: Index, name: str, tmp_path: Path) -> None:
     folder = next(index.path.glob("dense-*"))
     copy = tmp_path / "copy"

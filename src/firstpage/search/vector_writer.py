@@ -33,7 +33,14 @@ from firstpage.search import storage
 from firstpage.search.encoders import Encoder
 from firstpage.search.forward import ForwardIndex
 from firstpage.search.precomputed import PRECOMPUTED, PrecomputedVectors
-from firstpage.search.vectors import DIGEST_BYTES, FILES, StoredVectors, document_codes
+from firstpage.search.vectors import (
+    DIGEST_BYTES,
+    FILES,
+    StoredVectors,
+    document_codes,
+    n_words,
+    sign_words,
+)
 
 WINDOW = 100  # words of a passage
 STEP = 75  # words between the beginnings of passages
@@ -263,8 +270,9 @@ class VectorWriter:
         self._folder, self._stored, self._first = folder, stored, first
         files, count = folder / stored["files"], int(stored["count"])
         files.mkdir(exist_ok=True)
+        dimensions = int(stored["encoder"]["dimensions"])
         sizes = {
-            "codes": count * int(stored["encoder"]["dimensions"]), "scales": count,
+            "codes": count * dimensions, "scales": count, "signs": count * n_words(dimensions),
             "ends": first, "digests": first * DIGEST_BYTES,
         }  # fmt: skip
         self._files: dict[str, storage.AppendFile] = {}
@@ -326,9 +334,11 @@ class VectorWriter:
         self._files["ends"].append(self._files["scales"].size + np.cumsum(counts))
         digests = b"".join(text_digest(words.get(row, [])) for row in rows.tolist())
         self._files["digests"].append(np.frombuffer(digests, np.uint8))
-        for each in present.values():
-            self._files["codes"].append(each[0])
-            self._files["scales"].append(each[1])
+        if present:
+            joined = np.concatenate([each for each, _ in present.values()])
+            self._files["codes"].append(joined)
+            self._files["signs"].append(sign_words(joined))
+            self._files["scales"].append(np.concatenate([each for _, each in present.values()]))
 
 
 def is_same_encoder(record: Mapping[str, Any] | None, source: Encoder | PrecomputedVectors) -> bool:

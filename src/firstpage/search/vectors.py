@@ -1,8 +1,11 @@
-"""The stored vectors of the documents of an index, and exact search in them.
+"""The stored vectors of the documents of an index, and search in them.
 
 A vector is stored as 8-bit integers, which are proportional to its components, and the factor that
 makes their length 1.  The similarity of a query is therefore the cosine with what is stored, and a
 sum of integers: it does not depend on how documents are divided among threads or calls.
+
+Search among many vectors has two steps: the signs of the components, an eighth of the size, choose
+the documents whose similarities are computed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Array, Bools, Bytes, DataError, Floats, Ints
+from firstpage.core import Array, Bools, Bytes, DataError, Floats, Ints, Words
 from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import vectors as kernel
 from firstpage.search import storage
@@ -26,8 +29,11 @@ MAX_CODE = 127  # of a component of a stored vector
 MAX_QUERY_CODE = 32767  # of a component of a query
 MAX_SUM = (1 << 31) // (MAX_CODE + 1)  # of the components of a query, so that products fit 32 bits
 PARALLEL_SIZE = 1 << 22  # components, from which on several threads search
+EXACT_VECTORS = 200_000  # up to which search computes all similarities
+CHOSEN, CHOSEN_PER_RESULT = 4000, 40  # documents that the first of two steps chooses, at least
 FILES: dict[str, type] = {
-    "codes": np.int8, "scales": np.float32, "ends": np.int64, "digests": np.uint8,
+    "codes": np.int8, "scales": np.float32, "signs": np.uint64, "ends": np.int64,
+    "digests": np.uint8,
 }  # fmt: skip
 
 
@@ -50,6 +56,8 @@ class StoredVectors:
         Integers that are proportional to the components of the vectors.
     scales : ndarray of float32 of shape (n_vectors,)
         What the integers of each vector are multiplied by to get its length 1.
+    signs : ndarray of uint64 of shape (n_vectors, n_words)
+        The signs of the components of each vector as bits: 1 where it is positive.
     """
 
     encoder: Mapping[str, Any]
@@ -57,6 +65,7 @@ class StoredVectors:
     digests: Bytes
     codes: Array
     scales: Array
+    signs: Words
 
     @property
     def dimensions(self) -> int:
@@ -71,7 +80,7 @@ class StoredVectors:
     @property
     def n_bytes(self) -> int:
         """The size of the vectors in bytes."""
-        return int(self.codes.nbytes + self.scales.nbytes)
+        return int(self.codes.nbytes + self.scales.nbytes + self.signs.nbytes)
 
     @cached_property
     def counts(self) -> Ints:
@@ -130,7 +139,12 @@ class StoredVectors:
         return whole, best
 
     def search(
-        self, query: Array, depth: int, deleted: Bools, threads: int | None = None
+        self,
+        query: Array,
+        depth: int,
+        deleted: Bools,
+        threads: int | None = None,
+        exact: bool | None = None,
     ) -> tuple[Ints, Floats]:
         """Return the documents whose best vectors have the greatest cosines with a query.
 
@@ -144,6 +158,11 @@ class StoredVectors:
             Which documents are left out, such as deleted ones.
         threads : int, optional
             The number of threads; by default one per core.  It changes no result.
+        exact : bool, optional
+            Whether all similarities are computed.  Otherwise those of the 4,000 documents, or 40
+            per result, whose vectors have most signs in common with the query, so that some of the
+            best documents may be missing (`recall`); scores are the same.  By default, search is
+            exact among up to 200,000 vectors.
 
         Returns
         -------
@@ -159,8 +178,10 @@ class StoredVectors:
         codes, scale = query_codes(query, self.dimensions)
         if not scale or not self.n_vectors or depth < 1:
             return np.empty(0, np.int64), np.empty(0)
-        parallel = self.codes.size >= PARALLEL_SIZE
-        bounds = self._bounds(resolve(threads) if parallel else 1)
+        bounds = self._bounds(resolve(threads) if self.codes.size >= PARALLEL_SIZE else 1)
+        excluded = deleted.view(np.uint8)
+        if not (self.n_vectors <= EXACT_VECTORS if exact is None else exact):
+            excluded = self._far_rows(codes, CHOSEN_PER_RESULT * depth, excluded, bounds)
         size = min(depth, len(self.ends))
         scores, rows = np.empty((len(bounds), size)), np.empty((len(bounds), size), np.int64)
         counts = np.zeros(len(bounds), np.int64)
@@ -170,7 +191,7 @@ class StoredVectors:
                 codes=self.codes,
                 scales=self.scales,
                 ends=self.ends,
-                excluded=deleted.view(np.uint8),
+                excluded=excluded,
                 lo=bounds[i][0],
                 hi=bounds[i][1],
                 query=codes,
@@ -185,6 +206,68 @@ class StoredVectors:
         order = np.lexsort((best_rows, -best_scores))[:depth]
         return best_rows[order], best_scores[order]
 
+    def _far_rows(
+        self, codes: Array, wanted: int, excluded: Bytes, bounds: list[tuple[int, int]]
+    ) -> Bytes:
+        """Return which rows are excluded or have fewer signs in common with a query than others.
+
+        At least `wanted` rows remain, and all that have as many signs in common as these.
+        """
+        signs = sign_words(codes[None])[0]
+        distances = np.empty(len(self.ends), np.uint16)
+        histograms = np.zeros((len(bounds), 64 * len(signs) + 1), np.int64)
+
+        def compare(i: int) -> None:
+            kernel.sign_distances(
+                signs=self.signs,
+                ends=self.ends,
+                excluded=excluded,
+                lo=bounds[i][0],
+                hi=bounds[i][1],
+                query=signs,
+                distances=distances,
+                histogram=histograms[i],
+            )
+
+        Lanes([[partial(compare, i)] for i in range(len(bounds))]).run()
+        nearest = np.cumsum(histograms.sum(axis=0))
+        limit = np.searchsorted(nearest, min(max(wanted, CHOSEN), nearest[-1]))
+        far: Bytes = (distances > limit).view(np.uint8)
+        return far
+
+    def recall(self, deleted: Bools, depth: int = 100, sample: int = 50) -> float:
+        """Return which fraction of the best documents search in two steps returns.
+
+        Queries are vectors of documents of this index, evenly sampled; the document itself is left
+        out.  Vectors of typed queries may differ from them.
+
+        Parameters
+        ----------
+        deleted : ndarray of bool of shape (n_rows,)
+            Which documents are left out.
+        depth : int, default 100
+            The number of documents.
+        sample : int, default 50
+            The number of queries.
+
+        Returns
+        -------
+        float
+            The fraction; 1 without vectors.
+        """
+        rows = np.flatnonzero((self.counts > 0) & ~deleted)
+        chosen = rows[np.linspace(0, len(rows) - 1, min(sample, len(rows))).astype(int)]
+        n_best = n_returned = 0
+        for row in chosen.tolist():
+            excluded = deleted.copy()
+            excluded[row] = True
+            query = self.of_row(row)[0][0]
+            best, _ = self.search(query, depth, excluded, exact=True)
+            returned, _ = self.search(query, depth, excluded, exact=False)
+            n_best += len(best)
+            n_returned += np.isin(best, returned).sum()
+        return float(n_returned / n_best) if n_best else 1.0
+
     def _bounds(self, parts: int) -> list[tuple[int, int]]:
         """Return ranges of rows with about equal numbers of vectors."""
         inner = np.searchsorted(self.ends, self.n_vectors * np.arange(1, parts) / parts)
@@ -197,6 +280,18 @@ def document_codes(vectors: Array) -> tuple[Array, Array]:
     codes = np.rint(vectors / np.abs(vectors).max(axis=1, keepdims=True) * MAX_CODE)
     scales = 1 / np.sqrt(np.square(codes).sum(axis=1, dtype=np.float64))
     return codes.astype(np.int8), scales.astype(np.float32)
+
+
+def n_words(dimensions: int) -> int:
+    """Return the number of words for the signs of a vector."""
+    return -(-dimensions // 64)
+
+
+def sign_words(codes: Array) -> Words:
+    """Return the signs of the components of vectors as bits of words."""
+    signs = np.empty((len(codes), n_words(codes.shape[1])), np.uint64)
+    kernel.pack_signs(codes, signs)
+    return signs
 
 
 def query_codes(vector: Array, dimensions: int) -> tuple[Array, float]:
@@ -226,6 +321,7 @@ def read_vectors(folder: Path, manifest: Mapping[str, Any]) -> StoredVectors | N
     shapes = {
         "codes": (count, stored["encoder"]["dimensions"]),
         "scales": (count,),
+        "signs": (count, n_words(stored["encoder"]["dimensions"])),
         "digests": (rows, DIGEST_BYTES),
     }
     arrays = {name: storage.mapped(files / name, FILES[name], shapes[name]) for name in shapes}

@@ -68,6 +68,27 @@ def test_best_documents(docs: list[list[list[int]]], query: list[int], data: st.
     assert sorted(zip(-scores[:count], rows[:count], strict=True)) == ranked[:depth]
 
 
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=5))
+def test_count_bits(words: list[int]) -> None:
+    with np.errstate(over="ignore"):
+        counted = [int(kernel.count_bits(np.uint64(word))) for word in words]
+    assert counted == [word.bit_count() for word in words]
+
+
+def test_pack_signs() -> None:
+    codes = np.random.default_rng(0).integers(-1, 2, (7, 130)).astype(np.int8)
+    signs = np.full((7, 3), 99, np.uint64)
+    kernel.pack_signs(codes, signs)
+    expected = [
+        [
+            sum(1 << i for i in range(64) if v[64 * j : 64 * j + 64][i : i + 1].sum() > 0)
+            for j in range(3)
+        ]
+        for v in codes
+    ]
+    assert signs.tolist() == expected
+
+
 def test_greatest_sum_fits_into_32_bits() -> None:
     """The sum of a query's components is bounded, so that no product overflows."""
     query = np.full(512, 32767, np.int16)

@@ -3,6 +3,10 @@
 The vectors of document d are `codes[ends[d - 1]:ends[d]]`: that of the whole document, then those
 of its passages.  A similarity is a sum of products of integers, times one factor per vector and one
 of the query, so that it does not depend on the order of the sum.
+
+The signs of the components of a vector are bits of words.  The number of bits in which a vector
+differs from the query tells which few vectors are worth an exact similarity (Charikar, Similarity
+estimation techniques from rounding algorithms, STOC 2002).
 """
 
 from __future__ import annotations
@@ -16,7 +20,14 @@ from firstpage.core.kernels.compiler.decorators import (
     inlined_subroutine,
     subroutine,
 )
-from firstpage.core.types import Array, Bytes, Floats, Ints
+from firstpage.core.types import Array, Bytes, Floats, Ints, Words
+
+PAIRS = np.uint64(0x5555555555555555)
+QUADS = np.uint64(0x3333333333333333)
+OCTETS = np.uint64(0x0F0F0F0F0F0F0F0F)
+SUM = np.uint64(0x0101010101010101)
+ONE, TWO, FOUR, TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+FAR = np.uint16(65535)  # the distance of a document that is left out
 
 
 @inlined_subroutine
@@ -120,3 +131,53 @@ def best_documents(
                     best = score
             count = offer(best, row, count, top_scores, top_rows)
     return int(count)
+
+
+@subroutine
+def count_bits(word: Any) -> Any:
+    """Return the number of ones of a word; LLVM makes one instruction of it."""
+    word = word - ((word >> ONE) & PAIRS)
+    word = (word & QUADS) + ((word >> TWO) & QUADS)
+    word = (word + (word >> FOUR)) & OCTETS
+    return (word * SUM) >> TOP_BYTE
+
+
+@compiled_kernel
+def sign_distances(
+    signs: Words,
+    ends: Ints,
+    excluded: Bytes,
+    lo: int,
+    hi: int,
+    query: Words,
+    distances: Array,
+    histogram: Ints,
+) -> None:
+    """Write in how many signs the nearest vector of each row of lo:hi differs from the query.
+
+    `histogram[n]` gets the number of rows at the distance n.  Rows that are excluded, or have no
+    vectors, are at the distance FAR and not counted.
+    """
+    for row in range(lo, hi):
+        nearest = FAR
+        if excluded[row] == 0:
+            for v in range(ends[row - 1] if row > 0 else 0, ends[row]):
+                total: Any = np.uint64(0)
+                for j in range(signs.shape[1]):
+                    total += count_bits(signs[v, j] ^ query[j])
+                distance = np.uint16(total)
+                nearest = distance if distance < nearest else nearest
+            if nearest != FAR:
+                histogram[nearest] += 1
+        distances[row] = nearest
+
+
+@compiled_kernel
+def pack_signs(codes: Array, signs: Words) -> None:
+    """Write which components of vectors are positive as bits of words."""
+    for v in range(codes.shape[0]):
+        for j in range(signs.shape[1]):
+            word: Any = np.uint64(0)
+            for b in range(min(64, codes.shape[1] - 64 * j)):
+                word |= np.uint64(codes[v, 64 * j + b] > 0) << np.uint64(b)
+            signs[v, j] = word
