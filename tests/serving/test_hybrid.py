@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
-from firstpage.core.errors import DataError, FirstpageWarning
+from firstpage.core.errors import FirstpageWarning
+from firstpage.serving.served_index import IndexSource
+from firstpage.serving.watched_model import WatchedModel
 from tests.search.meaning import ENCODER, OTHER
-from tests.search.test_first_stage import DOCUMENTS, GRADES
+from tests.search.test_first_stage import GRADES, create
 from tests.search.test_first_stage import QUERIES as TYPED
 from tests.serving.test_feedback import form_of, rows
-from tests.serving.texts import HOST, application, text_clients
+from tests.serving.texts import HOST, text_clients
 
 Shop = tuple[Path, Path]
 
@@ -23,7 +25,7 @@ Shop = tuple[Path, Path]
 @pytest.fixture(scope="module")
 def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     folder = tmp_path_factory.mktemp("hybrid")
-    index = fp.Index.from_documents(DOCUMENTS, folder / "i", latent=0, vectors=ENCODER)
+    index = create(folder / "i", latent=0, vectors=ENCODER)
     index.set_first_stage(replace(index.first_stage, typos=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
@@ -81,10 +83,11 @@ def test_feedback_stores_what_both_sides_list(hybrid: Shop, tmp_path: Path) -> N
             hit.id for kind in ("bm25", "hybrid") for hit in index.search("red shoe", 10, kind)
         }
         stored = rows(tmp_path, "documents")
-        assert {row["id"] for row in stored} == listed
+        assert {row["document"] for row in stored} == listed
 
 
 def test_an_index_with_other_vectors_is_refused(hybrid: Shop, tmp_path: Path) -> None:
-    fp.Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0, vectors=OTHER)
-    with pytest.raises(DataError, match="was trained with vectors of"):
-        application(tmp_path / "i", hybrid[1])
+    create(tmp_path / "i", latent=0, vectors=OTHER)
+    watched = WatchedModel(hybrid[1], source=IndexSource(tmp_path / "i"))
+    watched.reload()
+    assert "was trained with vectors of" in str(watched.refused)

@@ -6,10 +6,11 @@ variants on the queries on which they were compared.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from firstpage.core import DataError, Progress
+from firstpage.core import DataError, FirstpageWarning, Progress
 from firstpage.data import Qrels
 from firstpage.evaluation.aggregation import TunedFusion, tune_fusion
 from firstpage.search.first_stage import STAGES, FirstStage, Kind, Space
@@ -127,7 +128,9 @@ class StageTuner:
         if len(queries) < MIN_QUERIES:
             return self._few_queries(words, value, len(queries))
         stages = [words, replace(words, kind="dense", space=self._space)]
-        runs = [self._index.candidates(queries, DEPTH, stage) for stage in stages]
+        with warnings.catch_warnings():  # the fusion counts the queries that a stage does not list
+            warnings.simplefilter("ignore", FirstpageWarning)
+            runs = [self._index.candidates(queries, DEPTH, stage) for stage in stages]
         tuned = tune_fusion(
             runs, self._qrels, MEASURE, min(FOLDS, len(queries)), self._seed, stages=STAGES
         )
