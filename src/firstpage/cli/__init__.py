@@ -72,7 +72,7 @@ SECTIONS = {
         "rank": ("rank", "Score the documents of DATA with a model."),
         "explain": ("explain", "Show the importance of each feature in a model."),
         "aggregate": ("aggregate", "Combine several rankings into one."),
-        "hybrid": ("hybrid", "Fuse first stages as a search engine does."),
+        "hybrid": ("hybrid", "Fuse the runs of first stages as a search engine does."),
     },
     "Measure": {
         "measures": (

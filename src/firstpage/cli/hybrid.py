@@ -29,13 +29,12 @@ MAX_DEPTH = 1_000  # documents of a stage that an exported request asks for
 
 @documented_command(
     "hybrid",
-    "firstpage hybrid bm25.run dense.run --qrels test.qrels -o hybrid.run",
-    "firstpage hybrid bm25.run dense.run --qrels test.qrels --html hybrid.html \\\n"
+    "firstpage hybrid bm25.run ours.run --qrels test.qrels -o hybrid.run",
+    "firstpage hybrid bm25.run ours.run --qrels test.qrels --html hybrid.html \\\n"
     "  --to-label undecided.run",
-    "firstpage hybrid bm25.run dense.run --qrels test.qrels \\\n"
-    "  --export opensearch pipeline.json",
-    "firstpage hybrid bm25.run dense.run --qrels test.qrels --save fusion.json",
-    "firstpage hybrid bm25.run dense.run --fusion fusion.json -o hybrid.run",
+    "firstpage hybrid bm25.run ours.run --qrels test.qrels \\\n  --export opensearch pipeline.json",
+    "firstpage hybrid bm25.run ours.run --qrels test.qrels --save fusion.json",
+    "firstpage hybrid bm25.run ours.run --fusion fusion.json -o hybrid.run",
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUNS", type=options.FILE)
 @click.option("--qrels", type=options.FILE, help="Judgments by which the fusion is chosen.")
@@ -96,9 +95,9 @@ def command(
     tag: str | None,
     as_json: bool,
 ) -> None:
-    """Fuse the runs of first stages, such as BM25 and a vector search, as a search engine does.
+    """Fuse the runs of first stages as a search engine does.
 
-    The first of the RUNS is that of words.  Method and weights are chosen on --qrels by nested
+    The RUNS are the results of BM25, of a vector search and so on, that of words first.  Method and weights are chosen on --qrels by nested
     cross-validation, and compared with equal weights and with each stage alone.
     """
     if len(runs) < 2:

@@ -103,7 +103,7 @@ def linear(lists: Sequence[Listed], weights, normalizer: str) -> dict[int, float
 @st.composite
 def stage_lists(draw, stages: int = 2) -> list[Listed]:
     """Lists of 2 to 9 of 12 documents, with scores whose statistics are well conditioned."""
-    lists = []
+    lists: list[Listed] = []
     for _ in range(stages):
         documents = draw(st.lists(st.integers(0, 11), min_size=2, max_size=9, unique=True))
         size = len(documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def same(ours: dict[int, float], theirs: dict[int, float]) -> None:
 
 
 positive = st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda w: (w[0] / 20, w[1] / 20))
-TECHNIQUES = {"min_max": "min-max", "l2": "l2", "z_score": "z-score"}
+TECHNIQUES: dict[str, Any] = {"min_max": "min-max", "l2": "l2", "z_score": "z-score"}
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
@@ -84,7 +85,7 @@ def test_distribution_based_scores_are_half_of_qdrants_sums(lists) -> None:
 @pytest.mark.parametrize("normalizer", ["minmax", "l2_norm"])
 @given(lists=stage_lists(), weights=positive)
 def test_weighted_sums_of_elasticsearch_have_no_floor(normalizer, lists, weights) -> None:
-    kind = {"minmax": "min-max", "l2_norm": "l2"}[normalizer]
+    kind: Any = {"minmax": "min-max", "l2_norm": "l2"}[normalizer]
     fusion = StageFusion("scores", weights, normalization=kind, floor=0)
     theirs = linear(lists, weights, normalizer)
     same(fused(fusion, lists), {d: s / sum(weights) for d, s in theirs.items()})
@@ -104,7 +105,8 @@ def test_normalize_linear_of_vespa_where_stages_score_all_documents(lists, weigh
 
 def test_constant_lists_have_no_range_or_deviation() -> None:
     lists = [[(1, 3.0)], [(2, 0.7), (3, 0.7), (4, 0.7)]]
-    for kind, constant in {"min-max": 1.0, "z-score": 1.0, "dbsf": 0.5}.items():
+    constants: dict[Any, float] = {"min-max": 1.0, "z-score": 1.0, "dbsf": 0.5}
+    for kind, constant in constants.items():
         fusion = StageFusion("scores", normalization=kind)
         same(fused(fusion, lists), dict.fromkeys(range(1, 5), constant / 2))
     zeros = [[(1, 0.0), (2, 0.0)], []]

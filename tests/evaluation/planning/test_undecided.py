@@ -68,7 +68,7 @@ def test_differences_are_those_of_evaluate_with_completed_judgments() -> None:
     ]
     qrels = {f"q{q}": {d: int(rng.integers(3)) for d in documents if rng.random() < 0.6} for q in range(9)}  # fmt: skip
     qrels["q8"] = {"elsewhere": 2}
-    effect = unjudged_effect(*runs, qrels, "DCG@4")
+    effect = unjudged_effect(runs[0], runs[1], qrels, "DCG@4")
     helps: dict[str, dict[str, int]] = {q: dict(docs) for q, docs in qrels.items()}
     harms: dict[str, dict[str, int]] = {q: dict(docs) for q, docs in qrels.items()}
     count = 0

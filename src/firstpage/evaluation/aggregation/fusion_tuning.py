@@ -235,8 +235,8 @@ class TunedFusion(Tabular):
     >>> tuned = fp.aggregation.tune_fusion([words, vectors], qrels, measure="RR", folds=2)
     >>> tuned.fusion
     StageFusion(rrf(k=60; stage 1 1, stage 2 1))
-    >>> tuned.verdict
-    'Tuning brings nothing: RR is 1.0000, and 1.0000 with equal weights, which are kept.'
+    >>> tuned.is_tuned, tuned.values.tolist(), tuned.baseline.tolist()
+    (False, [1.0, 1.0], [1.0, 1.0])
     """
 
     fusion: StageFusion
