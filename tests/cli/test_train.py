@@ -494,4 +494,4 @@ def test_the_measure_of_rankers_that_train_on_it(files: Path, run) -> None:
     assert run("train", "LambdaRank", "train.txt", "-m", "AP", "-o", "m.json").returncode == 0
     assert fp.load("m.json").measure == "AP"
     assert run("train", "PLRank(k=5)", "train.txt", "-o", "m.json").returncode == 0
-    assert fp.load("m.json").measure_name() == "NDCG@5"
+    assert fp.load("m.json").validation_measure() == "NDCG@5"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import firstpage as fp
 from firstpage.cli import main
 from firstpage.core.errors import DataError
 from firstpage.data.dataset import Dataset
@@ -497,8 +498,9 @@ def test_line_search_uses_the_best_of_its_step_sizes() -> None:
     )
     top = data.with_labels(data.truth.top_k(4, 0))
     common: dict[str, Any] = {"weak": "features", "rounds": 1, "stall": None}
-    searched = edges.RecordingFocusedBoost(4, 0.5, line_search=True, **common).fit(top)
-    plain = edges.RecordingFocusedBoost(4, 0.5, halvings=None, **common).fit(top)
+    boosted = fp.FocusedBoost(4, 0.5, halvings=None, **common)
+    searched = edges.RecordingBoost(4, boosted=boosted, line_search=True).fit(top)
+    plain = boosted.fit(top)
     assert searched.objective_ <= plain.objective_
     number = int(np.flatnonzero(searched.coef_)[0])
     assert number == int(np.flatnonzero(plain.coef_)[0])

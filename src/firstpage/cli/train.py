@@ -159,7 +159,7 @@ def command(
     else:
         with shared.status_line("training") as show:
             callback = (
-                None if show is None else partial(_show_step, show, str(model.measure_name()))
+                None if show is None else partial(_show_step, show, str(model.validation_measure()))
             )
             model.fit(
                 data,

@@ -225,7 +225,7 @@ def test_component_objects_survive_save_and_load(tmp_path) -> None:
         fp.ListNet(solver=GradientDescent(rate=0.1, max_iter=7)),
         fp.ListNet(solver=SGD(rate=0.1, max_iter=2)),
         fp.ListNet(scorer="trees(count=3, options={'max_depth': 3, 'lambda_l2': 1.0})"),
-        fp.ListNet(measure=fp.measure("NDCG@5")),  # type: ignore[arg-type]
+        fp.ListNet(measure=fp.measure("NDCG@5")),
     ):
         unfitted.fit(X, Y, qid=QID).save(tmp_path / "m.json")
         again = fp.load(tmp_path / "m.json")

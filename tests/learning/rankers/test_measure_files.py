@@ -118,7 +118,7 @@ def test_early_stopping_and_score_with_a_measure_file(here: Path) -> None:
 
 
 def test_a_utility_as_the_measure_of_a_ranker(here: Path) -> None:
-    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)  # type: ignore[arg-type]
+    ranker = fp.ListNet(measure=STEEP).fit(TRAIN, valid=VALID)
     ranker.save("model.json")
     again = fp.load("model.json")
     assert again.score(TEST) == pytest.approx(ranker.score(TEST))

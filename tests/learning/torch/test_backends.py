@@ -8,7 +8,6 @@ too, and there is no Triton kernel; such formulas run here on the CPU.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 from unittest.mock import patch
 
@@ -60,7 +59,7 @@ def of_training(loss: Loss, truth: Truth, scores: np.ndarray, weights: Any) -> R
 
 def of_batches(loss: Loss, truth: Truth, scores: np.ndarray, device: str = "cpu") -> Result:
     """Return the result of a module of PyTorch, in the type of the scores."""
-    parameters = {field.name: getattr(loss, field.name) for field in fields(loss) if field.init}
+    parameters = {name: p for name, p in vars(loss).items() if name != "parsed_measure"}
     return of_module(MODULES[type(loss)](**parameters, reduction="none"), truth, scores, device)
 
 

@@ -217,6 +217,24 @@ class LossTarget(Protocol):
         raise AssertionError(f"{type(self).__name__} has no true ranking to thaw")
 
 
+class OneKernelTarget(LossTarget):
+    """Base class of targets whose kernel writes values, gradient and, if asked, curvature."""
+
+    def bind_slice(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, np.empty(0))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+
+    def _bind(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        """Return the kernel; it writes no curvature where that array is empty."""
+        raise AssertionError(f"{type(self).__name__} has no kernel")  # every subclass has its own
+
+
 class Loss:
     """Base class of all losses.
 

@@ -12,7 +12,7 @@ from firstpage.core import BoundKernel, DataError, Floats, check_number
 from firstpage.core.kernels.losses import ADDITIVE
 from firstpage.core.kernels.losses import lambdaloss as kernel
 from firstpage.data import Truth
-from firstpage.evaluation.measures import Measure
+from firstpage.evaluation.measures import Measure, MeasureLike
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.base import Loss, LossTarget, Traits
 from firstpage.learning.losses.measure_forms import (
@@ -41,7 +41,7 @@ class LambdaLoss(Loss):
 
     Parameters
     ----------
-    measure : str, default "NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, DCG and NDCG of
         a measure file, or a measure of one's own that has a `rank_form`.
     k : int, optional
@@ -81,7 +81,7 @@ class LambdaLoss(Loss):
     (0.693, [-0.5, 0.5])
     """
 
-    measure: str = "NDCG@10"
+    measure: MeasureLike = "NDCG@10"
     k: int | None = None
     variant: Variant = "lambdarank"
     mu: float = 10.0

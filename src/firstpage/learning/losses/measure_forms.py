@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firstpage.core import PACKAGE, BoundKernel, DataError, Floats, Ints, MeasureError
+from firstpage.core import PACKAGE, DataError, Floats, Ints, MeasureError
 from firstpage.core.kernels.losses import ADDITIVE, CASCADE, PRECISION, TABLE, true_order_values
 from firstpage.data import Truth, sort_groups
 from firstpage.evaluation.measures import (
@@ -21,7 +21,7 @@ from firstpage.evaluation.measures import (
     measured_values,
     rank_lists,
 )
-from firstpage.learning.losses.base import Loss, LossTarget, LossTerm
+from firstpage.learning.losses.base import Loss, LossTerm, OneKernelTarget
 
 DEFAULT = Convention()
 KINDS = {AdditiveForm: ADDITIVE, CascadeForm: CASCADE, PrecisionForm: PRECISION}
@@ -121,7 +121,7 @@ class MeasureForm:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasureTarget(LossTarget):
+class MeasureTarget(OneKernelTarget):
     """A truth prepared for a loss that reads a measure."""
 
     form: MeasureForm
@@ -129,20 +129,6 @@ class MeasureTarget(LossTarget):
 
     def terms(self) -> list[LossTerm] | None:
         return [LossTerm("measure", {}, self.form.scale, measure=self)]
-
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
-
-    def _bind(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
-    ) -> BoundKernel:
-        """Return a kernel of values, gradient and, unless it is empty, curvature."""
-        raise AssertionError(f"{type(self).__name__} has no kernel")  # every subclass has its own
 
 
 def check_unweighted(loss: Loss, weights: Floats | None) -> None:

@@ -16,6 +16,7 @@ from firstpage.learning.losses.base import (
     Loss,
     LossTarget,
     LossTerm,
+    OneKernelTarget,
     Traits,
     safe_inverse,
     zero_curvature,
@@ -294,15 +295,7 @@ class _LogisticTarget(_PairwiseTarget):
         )
 
 
-class _ExponentialTarget(_PairwiseTarget):
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
-
+class _ExponentialTarget(OneKernelTarget, _PairwiseTarget):
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
@@ -318,7 +311,7 @@ class _ExponentialTarget(_PairwiseTarget):
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelMarginTarget(_PairwiseTarget):
+class _LabelMarginTarget(OneKernelTarget, _PairwiseTarget):
     labels: Floats  # one per level
     hinge: bool  # else exponential
 
@@ -330,15 +323,10 @@ class _LabelMarginTarget(_PairwiseTarget):
         margins[filled] = self.labels[firsts[:-1][filled]] - self.labels[ends]
         return 0.5 * self.pairs * margins**2
 
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         if self.hinge:
             return zero_curvature(out)
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
+        return super().bind_curvature(lo, hi, scores, out)
 
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats

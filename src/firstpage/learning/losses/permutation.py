@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.core import Array, BoundKernel, DataError, Floats, Ints
 from firstpage.core.kernels.losses import permutations as kernel
 from firstpage.data import Truth, offsets_from_lengths
-from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, ShortLists
+from firstpage.learning.losses.base import Loss, LossTarget, LossTerm, OneKernelTarget, ShortLists
 from firstpage.learning.losses.listwise import relevance
 
 MAX_LENGTH = 12  # documents of a list
@@ -78,7 +78,7 @@ class PermutationCrossEntropy(Loss):
         return PermutationTarget(psi, rows, truth.offsets, truth.offsets, np.ones(len(truth)))
 
 
-class PermutationTarget(LossTarget):
+class PermutationTarget(OneKernelTarget):
     """The documents `docs` of each query, as numbers inside it, and their target scores `psi`."""
 
     def __init__(
@@ -115,14 +115,6 @@ class PermutationTarget(LossTarget):
         """Return the value where all scores are equal: the log of the number of permutations."""
         logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, MAX_LENGTH + 1)))])
         return logs[np.diff(self.firsts)]
-
-    def bind_slice(
-        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
-    ) -> BoundKernel:
-        return self._bind(lo, hi, scores, values, grad, np.empty(0))
-
-    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), out)
 
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats

@@ -10,7 +10,7 @@ import numpy as np
 from firstpage.core import BoundKernel, Floats, Ints, check_number
 from firstpage.core.kernels.losses import plrank as kernel
 from firstpage.data import Truth
-from firstpage.evaluation.measures import Measure
+from firstpage.evaluation.measures import Measure, MeasureLike
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.base import Loss, LossTarget, Traits
 from firstpage.learning.losses.measure_forms import (
@@ -36,7 +36,7 @@ class ExpectedMeasure(Loss):
 
     Parameters
     ----------
-    measure : str, default "NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, DCG and NDCG of
         a measure file, or a measure of one's own that has a `rank_form`.
     k : int, optional
@@ -73,7 +73,7 @@ class ExpectedMeasure(Loss):
     0.67
     """
 
-    measure: str = "NDCG@10"
+    measure: MeasureLike = "NDCG@10"
     k: int | None = None
     samples: int = 20
     seed: int = 0

@@ -16,7 +16,7 @@ from firstpage.core import DataError, Floats, Ints, Tabular, inherit_sections
 from firstpage.core.engine import open_engine
 from firstpage.data import Dataset, sort_groups
 from firstpage.data.shards import Shards
-from firstpage.evaluation.measures import predict_shards
+from firstpage.evaluation.measures import MeasureLike, predict_shards
 from firstpage.learning.models.explanation import explain
 from firstpage.learning.models.finite_values import check_scores
 from firstpage.learning.models.model_files import save
@@ -79,7 +79,7 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
         Fill missing features (NaN) with a statistic of the training documents, 0 or a number,
         before they are scaled; it becomes a part of the model.  None accepts missing features
         with trees only.
-    measure : str, default "NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure of `score` and of validation, such as "AP" or "kERR@5".  Fits on pairs are
         validated by "PairAccuracy", which the default stands for, or by "PairLogLoss".
     patience : int, optional
@@ -162,7 +162,7 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
     ties: Ties = "share"
     normalize: str | None = None
     impute: str | float | None = None
-    measure: str | None = "NDCG@10"
+    measure: MeasureLike | None = "NDCG@10"
     patience: int | None = None
     seed: int = 0
     threads: int | None = None
@@ -448,7 +448,7 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
         """
         if pairs is not None:
             return mean_of_votes(self, X, y, sample_weight, pairs)
-        return mean_measure(self, any_measure(self.measure_name()), X, y, qid, sample_weight)
+        return mean_measure(self, any_measure(self.validation_measure()), X, y, qid, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file, which `firstpage.load` reads.
@@ -491,7 +491,7 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def measure_name(self) -> str:
+    def validation_measure(self) -> MeasureLike:
         """Return the measure of `score` and of validation; None is NDCG at k, or at 10."""
         return f"NDCG@{self.k or 10}" if self.measure is None else self.measure
 

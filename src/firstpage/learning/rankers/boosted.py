@@ -10,7 +10,7 @@ import numpy as np
 
 from firstpage.core import DataError, Floats, check_number, warn
 from firstpage.core.engine import Engine
-from firstpage.evaluation.measures import NDCG, Measure, reads_scale, with_scale
+from firstpage.evaluation.measures import NDCG, Measure, MeasureLike, reads_scale, with_scale
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.listwise import relevance
 from firstpage.learning.losses.pairwise import PairSelection, PairwiseExponential
@@ -139,7 +139,7 @@ class AdaRank(Boosting):
 
     Parameters
     ----------
-    maximize : str, optional
+    maximize : str or Measure, optional
         The measure; None stands for NDCG@10, or NDCG@k with `k`.
     on : {"list", "top"}, default "list"
         With `k`, the labels are k, .., 1 for the top k positions and 0 for the others; "top"
@@ -166,7 +166,7 @@ class AdaRank(Boosting):
     _grid: ClassVar = {"weak": ["features", "features(signs=plus)", "stumps"]}
 
     _: KW_ONLY
-    maximize: str | None = None
+    maximize: MeasureLike | None = None
     on: On = "list"
     weak: str | WeakRankers = "features"
 

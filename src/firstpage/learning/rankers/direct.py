@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firstpage.core import Floats, check_number, warn
+from firstpage.evaluation.measures import MeasureLike
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
 from firstpage.learning.losses.measure_forms import check_supported
@@ -35,7 +36,7 @@ class PLRank(Smooth):
     ----------
     k : int, default 10
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, optional
+    measure : str or Measure, optional
         The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
         RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
         None is NDCG@k, or NDCG@10 without k.
@@ -66,14 +67,14 @@ class PLRank(Smooth):
 
     k: int | None = 10
     _: KW_ONLY
-    measure: str | None = None
+    measure: MeasureLike | None = None
     samples: int = 20
     l2: float = 0.0001
 
     def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
-        check_supported(parse_measure(self.measure_name()), type(self).__name__)
+        check_supported(parse_measure(self.validation_measure()), type(self).__name__)
         check_number(self, "samples", 1, integer=True)
-        loss = ExpectedMeasure(self.measure_name(), self.k, self.samples, self.seed)
+        loss = ExpectedMeasure(self.validation_measure(), self.k, self.samples, self.seed)
         return self.composed(loss)
 
 
@@ -91,7 +92,7 @@ class LambdaRank(Smooth):
     ----------
     k : int, optional
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, optional
+    measure : str or Measure, optional
         The measure that is maximized, and that of `score` and of validation: NDCG, DCG, P, Recall,
         RBP, ERR, RR, Success, AP, kNDCG, kERR, or a measure file as in "NDCG(measure.json)@5".
         None is NDCG@k, or NDCG@10 without k.
@@ -124,15 +125,15 @@ class LambdaRank(Smooth):
     _weights_by_copying: ClassVar = True  # a measure counts each document once
 
     _: KW_ONLY
-    measure: str | None = None
+    measure: MeasureLike | None = None
     variant: Variant = "lambdarank"
     mu: float = 10.0
     l2: float = 0.001
 
     def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
-        check_supported(parse_measure(self.measure_name()), type(self).__name__)
+        check_supported(parse_measure(self.validation_measure()), type(self).__name__)
         check_number(self, "mu", 0)
-        return self.composed(LambdaLoss(self.measure_name(), self.k, self.variant, self.mu))
+        return self.composed(LambdaLoss(self.validation_measure(), self.k, self.variant, self.mu))
 
 
 @dataclass(eq=False, repr=False)
@@ -148,7 +149,7 @@ class CoordinateAscent(Ranker):
     ----------
     k : int, optional
         Count only the top k positions of `measure`.  None counts all that it reads.
-    measure : str, optional
+    measure : str or Measure, optional
         The measure that is maximized, and that of `score` and of validation.  Searches are exact
         for NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR and measure files.  None is
         NDCG@k, or NDCG@10 without k.
@@ -180,7 +181,7 @@ class CoordinateAscent(Ranker):
     _weights_by_copying: ClassVar = True  # a measure counts each document once
 
     _: KW_ONLY
-    measure: str | None = None
+    measure: MeasureLike | None = None
     restarts: int = 2
     max_iter: int = 25
     tol: float = 0.001

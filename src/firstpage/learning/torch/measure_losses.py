@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from firstpage.core import check_number
+from firstpage.evaluation.measures import MeasureLike
 from firstpage.learning.losses.lambdaloss import VARIANTS, LambdaLoss
 from firstpage.learning.losses.plrank import ExpectedMeasure, ExpectedMeasureTarget
 from firstpage.learning.torch import direct, host
@@ -34,7 +35,7 @@ class LambdaRankLoss(RankingLoss):
     ----------
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
-    measure : str, default "NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
         of a measure file.  ERR needs its greatest label, as in "ERR(max=4)@10".
     variant : {"lambdarank", "loss2", "loss2++"}, default "lambdarank"
@@ -73,7 +74,7 @@ class LambdaRankLoss(RankingLoss):
         self,
         k: int | None = None,
         *,
-        measure: str = "NDCG@10",
+        measure: MeasureLike = "NDCG@10",
         variant: Literal["lambdarank", "loss2", "loss2++"] = "lambdarank",
         mu: float = 10.0,
         reduction: Reduction = "mean",
@@ -103,7 +104,7 @@ class PLRankLoss(RankingLoss):
     ----------
     k : int, optional
         Count only the first k ranks; None counts all ranks of the measure.
-    measure : str, default "NDCG@10"
+    measure : str or Measure, default "NDCG@10"
         The measure: NDCG, DCG, P, Recall, RBP, ERR, RR, Success, AP, kNDCG, kERR, or DCG and NDCG
         of a measure file.  ERR needs its greatest label, as in "ERR(max=4)@10".
     samples : int, default 20
@@ -138,7 +139,7 @@ class PLRankLoss(RankingLoss):
         self,
         k: int | None = None,
         *,
-        measure: str = "NDCG@10",
+        measure: MeasureLike = "NDCG@10",
         samples: int = 20,
         reduction: Reduction = "mean",
         check: bool | None = None,

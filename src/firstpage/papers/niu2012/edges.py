@@ -11,14 +11,14 @@ adjusted     list edge and list loss adjusted for chance, so that equal scores h
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from firstpage.core import Floats
 from firstpage.evaluation.measures import evaluate
-from firstpage.learning.rankers import FocusedBoost
+from firstpage.learning.rankers import FocusedBoost, Ranker
 from firstpage.learning.solvers import (
     ROUNDING_EPS,
     BoostingState,
@@ -89,14 +89,15 @@ class LineSearchState(RecordingState):
 
 
 @dataclass(eq=False, repr=False)
-class RecordingFocusedBoost(FocusedBoost):
-    """FocusedBoost with a state that can be inspected after a fit."""
+class RecordingBoost(Ranker):
+    """Learns by the rounds of `boosted`, with a state that can be inspected after a fit."""
 
     _: KW_ONLY
+    boosted: FocusedBoost = field(default_factory=FocusedBoost)
     line_search: bool = False
 
     def compose(self, learns_from: Any = "labels") -> Any:
-        return replace(super().compose(learns_from), state=self._state)
+        return replace(self.boosted.compose(learns_from), state=self._state)
 
     def _state(self, *args: Any) -> BoostingState:
         self.state_ = (LineSearchState if self.line_search else RecordingState)(*args)
@@ -118,11 +119,11 @@ def evaluate_rule(
     labels = {"data": dataset_name(folder, optional_folder), "weak": weak, "rule": rule}
     rows, best = list[Row](), (-np.inf, dict[str, Floats]())
     for beta in betas:
-        ranker = RecordingFocusedBoost(
+        ranker = RecordingBoost(
             10,
-            beta,
-            weak=weak,
-            edge="adjusted" if rule == ADJUSTED else "printed",
+            boosted=FocusedBoost(
+                10, beta, weak=weak, edge="adjusted" if rule == ADJUSTED else "printed"
+            ),
             line_search=rule == LINE_SEARCH,
             measure="kNDCG@10",
             ties="random",
@@ -146,7 +147,7 @@ def _panel(measure: str, weak: str) -> str:
     return f"{measure}, {weak}"
 
 
-def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
+def _evaluate(ranker: Ranker, test: Any) -> dict[str, Floats]:
     per_query = evaluate(ranker.predict(test), test, measures=list(TOP_K)).per_query
     values = {m: per_query(m) for m in TOP_K}
     return {
@@ -156,7 +157,7 @@ def _evaluate(ranker: FocusedBoost, test: Any) -> dict[str, Floats]:
     }
 
 
-def _training_summary(ranker: RecordingFocusedBoost) -> dict[str, float]:
+def _training_summary(ranker: RecordingBoost) -> dict[str, float]:
     """Return the final losses as fractions of the initial ones, and numbers of rounds."""
     state, losses = ranker.state_, dict[str, float]()
     for (_, term), initial_loss in zip(state.terms, state.initial_losses, strict=True):
@@ -170,9 +171,8 @@ def edge_of_equal_scores(
 ) -> list[Row]:
     """Return the printed list edge of equal scores: NDCG of a random order of the top."""
     split = letor_split(folder, optional_folder, fold, draw_seed(rng))
-    ranker = RecordingFocusedBoost(10, 1.0, weak="features", rounds=1, ties="random").fit(
-        split.train.top_k
-    )
+    boosted = FocusedBoost(10, 1.0, weak="features", rounds=1)
+    ranker = RecordingBoost(10, boosted=boosted, ties="random").fit(split.train.top_k)
     (initial_loss,) = ranker.state_.initial_losses
     return [
         {

@@ -52,7 +52,7 @@ def composition_of(ranker: Estimator, learns_from: LearnsFrom = "labels") -> Pro
         raise DataError("trees cannot continue an earlier fit: warm_start must be false.")
     if ranker.impute is not None:
         check_impute(ranker.impute)
-    any_measure(ranker.measure_name())
+    any_measure(ranker.validation_measure())
     return procedure
 
 

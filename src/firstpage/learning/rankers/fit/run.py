@@ -64,9 +64,9 @@ def _request(
     valid_pairs: RowPairs | None,
 ) -> FitRequest:
     """Return the data and the options of a fit, checked."""
-    measure, checked = any_measure(ranker.measure_name()), None
+    measure, checked = any_measure(ranker.validation_measure()), None
     if valid_pairs is not None:
-        measure = pair_measure(ranker.measure_name())
+        measure = pair_measure(ranker.validation_measure())
     elif isinstance(measure, PairMeasure) and valid is not None:
         raise DataError(NEEDS_PAIRS.format(measure))
     if valid is not None:

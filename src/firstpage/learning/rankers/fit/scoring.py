@@ -66,7 +66,7 @@ def mean_of_votes(
     ranker: Estimator, X: Documents, y: object, sample_weight: object, pairs: Votes
 ) -> float:
     """Return the mean of the measure over votes on pairs, negated if lower is better."""
-    measure = pair_measure(ranker.measure_name())
+    measure = pair_measure(ranker.validation_measure())
     if not isinstance(X, Dataset) or y is not None or sample_weight is not None:
         raise DataError("with pairs, score takes a Dataset, without y and sample_weight.")
     rows, _ = join_pairs(pairs, X, None)

@@ -209,7 +209,7 @@ def tune(
         state.parameters,
         state.measured(state.score),
         state.trials,
-        str(ranker.measure_name() if pairs is None else state.measure),
+        str(ranker.validation_measure() if pairs is None else state.measure),
         interrupted,
     )
 
@@ -228,7 +228,7 @@ class _ParameterSearch:
     ) -> None:
         self.ranker, self.train, self.valid = ranker, train, valid
         self.total, self.progress, self.pairs = total, progress, pairs
-        self.measure = (any_measure if pairs is None else pair_measure)(ranker.measure_name())
+        self.measure = (any_measure if pairs is None else pair_measure)(ranker.validation_measure())
         self.trials: list[Trial] = []
         self.best: Ranker | None = None
         self.last: Ranker | None = None
