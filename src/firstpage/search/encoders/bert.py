@@ -29,7 +29,6 @@ from firstpage.search.encoders.transformer import (
     open_session,
     read_settings,
     transformer_encoder,
-    unknown_modules,
 )
 
 ROBERTA = ("roberta", "xlm-roberta")  # positions begin after that of padding
@@ -45,8 +44,7 @@ TINY = 1e-20  # scale of zeros
 def is_bert(folder: Path) -> bool:
     """Return whether a folder contains a model of a type that is known here."""
     config = folder / "config.json"
-    known = (folder / WEIGHTS).is_file() and read_config(config).get("model_type") in TYPES
-    return known and not unknown_modules(folder)
+    return (folder / WEIGHTS).is_file() and read_config(config).get("model_type") in TYPES
 
 
 def bert_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder:

@@ -22,7 +22,12 @@ from firstpage.search.encoders.packaged import (
 )
 from firstpage.search.encoders.sentence_models import sentence_encoder
 from firstpage.search.encoders.static_table import is_static, static_encoder
-from firstpage.search.encoders.transformer import MODULES_FILE, TOKENIZER, check_modules
+from firstpage.search.encoders.transformer import (
+    MODULES_FILE,
+    TOKENIZER,
+    check_modules,
+    needs_library,
+)
 
 FUNCTIONS = re.compile(r"[^\W\d][\w.]*:[\w., ]+")  # module:function
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")  # org/model
@@ -113,14 +118,17 @@ def _folder_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder
         return wordllama_encoder(name, folder, options)
     if weights.is_file() and is_static(weight_names(weights)):
         return static_encoder(name, weights, folder / TOKENIZER, options)
+    installed = find_spec("sentence_transformers") is not None
+    if installed and options.pooling is None and needs_library(folder):
+        return sentence_encoder(name, str(folder), options)
     if is_bert(folder):
         return bert_encoder(name, folder, options)
     if onnx_files(folder):
         return onnx_encoder(name, folder, options)
-    if find_spec("sentence_transformers") is not None and (folder / MODULES_FILE).is_file():
+    if installed and (folder / MODULES_FILE).is_file():
         return sentence_encoder(name, str(folder), options)
-    if weights.is_file():  # of a kind that is not known; say which
-        check_modules(name, folder)
+    check_modules(name, folder)
+    if weights.is_file():  # of a type that is not known; the error says which
         return bert_encoder(name, folder, options)
     raise DataError(
         f"encoder {name}: the folder has no model; it needs {TOKENIZER}, and {WEIGHTS} or a file "

@@ -83,20 +83,23 @@ def read_settings(
 
 def check_modules(name: str, folder: Path) -> None:
     """Refuse a folder of sentence-transformers with modules that are not known here."""
-    other = unknown_modules(folder)
-    if other:
+    if other := _unknown_modules(folder):
         raise DataError(
             f"encoder {name}: its module {other[0]!r} is not supported here; install "
             "sentence-transformers (pip install 'firstpage[sentence-transformers]')."
         )
 
 
-def unknown_modules(folder: Path) -> list[str]:
-    """Return the types of the modules of a folder that are not known here."""
+def needs_library(folder: Path) -> bool:
+    """Return whether a folder's modules or pooling are known to sentence-transformers alone."""
+    return (folder / MODULES_FILE).is_file() and bool(
+        _unknown_modules(folder) or _poolings(folder) not in [[each] for each in POOLINGS]
+    )
+
+
+def _unknown_modules(folder: Path) -> list[str]:
     path = folder / MODULES_FILE
-    if not path.is_file():
-        return []
-    modules = read_list(path)
+    modules = read_list(path) if path.is_file() else []
     types = [str(each.get("type")) for each in modules if isinstance(each, dict)]
     return [each for each in types if each.rpartition(".")[2] not in MODULES]
 
@@ -118,19 +121,28 @@ def prefixes(folder: Path, options: EncoderOptions) -> tuple[str, str]:
 
 def _pooling(name: str, folder: Path) -> str:
     """Return how the model makes one vector of those of the tokens."""
-    config = read_config(folder / "1_Pooling" / "config.json")
-    chosen = [key.removeprefix("pooling_mode_") for key, value in config.items() if value is True]
-    chosen = [key.removesuffix("_tokens").removesuffix("_token") for key in chosen]
-    chosen = [key for key in chosen if key not in ("include_prompt",)]
-    if isinstance(config.get("pooling_mode"), str):
-        chosen = [config["pooling_mode"]]
-    if len(chosen) == 1 and chosen[0] in POOLINGS and config.get("include_prompt", True):
-        return str(chosen[0])
-    problem = f"pools by {' and '.join(chosen)}" if config else "does not say how to pool tokens"
+    poolings = _poolings(folder)
+    if len(poolings) == 1 and poolings[0] in POOLINGS:
+        return poolings[0]
+    problem = (
+        f"pools by {' and '.join(poolings)}" if poolings else "does not say how to pool tokens"
+    )
     raise DataError(
         f"encoder {name}: the model {problem}; if mean or cls is what it was trained with, write "
         f"{name}?pooling=mean or {name}?pooling=cls."
     )
+
+
+def _poolings(folder: Path) -> list[str]:
+    """Return the poolings of a folder, and `without prompts` if these are left out of them."""
+    config = read_config(folder / "1_Pooling" / "config.json")
+    mode, prefix = config.get("pooling_mode"), "pooling_mode_"
+    names = mode if isinstance(mode, list) else [] if mode is None else [mode]
+    names += [
+        key[len(prefix) :] for key in config if key.startswith(prefix) and config[key] is True
+    ]
+    poolings = [str(each).removesuffix("_tokens").removesuffix("_token") for each in names]
+    return poolings + ["without prompts"] * (config.get("include_prompt") is False)
 
 
 class TransformerEncoder:
