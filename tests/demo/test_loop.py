@@ -13,7 +13,7 @@ import pytest
 import firstpage as fp
 from firstpage.demo import loop
 from firstpage.demo.labeling import K
-from firstpage.demo.output import FILES, KIND, slug
+from firstpage.demo.output import FILES, INDEX, KIND, slug
 from firstpage.demo.project import SimulatedAssessor, SimulatedEditor
 from firstpage.demo.rankings import RANKERS
 from firstpage.labeling.app.app import LOCAL, prepare_single_user
@@ -63,7 +63,12 @@ def test_labels_are_those_of_the_assessors(done: Path) -> None:
 def test_figures_match_an_evaluation_of_the_files(done: Path, figures: dict) -> None:
     qrels = fp.read_qrels(done / "answers.qrels")
     systems = figures["comparison"]["systems"]
-    assert list(systems) == ["BM25", *RANKERS]
+    first_stages = ["BM25", "hybrid"] if fp.Index(done / INDEX).vectors is not None else ["BM25"]
+    assert list(systems) == [*first_stages, *RANKERS]
+    steps = [(step["system"], step["against"]) for step in figures["steps"]]
+    best = figures["best"]
+    expected = [("hybrid", "BM25"), (best, "hybrid"), (best, "BM25")]
+    assert steps == (expected if len(first_stages) > 1 else [])
     for name in systems:
         run = fp.read_run(done / "runs" / f"{slug(name)}.run")
         evaluation = fp.evaluate(run, qrels, measures=["NDCG@5", "RR"])

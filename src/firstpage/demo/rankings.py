@@ -161,7 +161,8 @@ def compare_with_baseline(baseline: str, systems: Runs, answers: Qrels) -> Basel
     """Compare all systems with one of them, the baseline, by the correct answers."""
     comparison = compare(systems, answers, measures=MEASURES, baseline=baseline)
     means = {e.name: e[MAIN_MEASURE] for e in comparison.evaluations}
-    best = max((name for name in RANKERS if name in means), key=lambda name: means[name])
+    learned = [name for name in means if name not in (baseline, HYBRID)]
+    best = max(learned, key=lambda name: means[name])
     over_hybrid = None
     if HYBRID in systems:
         others = {name: run for name, run in systems.items() if name != baseline}
