@@ -141,3 +141,14 @@ def test_options_that_need_others(shop: Path, run: Any) -> None:
         result = run("index", *options)
         assert result.returncode == 2
         assert message in result.stderr
+
+
+def test_many_vectors_show_their_recall(
+    shop: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstpage.search.vectors.EXACT_VECTORS", 2)
+    result = run("index", "docs.jsonl", "-o", "i", "--latent", "0", "--vectors", "v.npz")
+    assert result.stderr.endswith(
+        "i: search in two steps returns 100.0% of the 100 best documents "
+        "(queries: vectors of the index)\n"
+    )
