@@ -1,3 +1,4 @@
+from firstpage.core.http import RateLimiter as RateLimiter
 from firstpage.labeling.assessors import Assessor as Assessor
 from firstpage.labeling.assessors import AssessorAnswer as AssessorAnswer
 from firstpage.labeling.assessors import DocumentText as DocumentText
@@ -13,7 +14,6 @@ from firstpage.labeling.machines.calibration_result import MachineCalibration as
 from firstpage.labeling.machines.chat import Chat as Chat
 from firstpage.labeling.machines.chat import Conflicts as Conflicts
 from firstpage.labeling.machines.limits import Budget as Budget
-from firstpage.labeling.machines.limits import RateLimiter as RateLimiter
 from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC as DEFAULT_RUBRIC
 from firstpage.labeling.machines.prompts import Example as Example
 from firstpage.labeling.machines.prompts import Rubric as Rubric

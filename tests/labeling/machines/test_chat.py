@@ -14,10 +14,11 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
+from firstpage.core.http import RateLimiter, Stopped
 from firstpage.labeling.assessors import DocumentText, InvalidReplyError, QueryText
 from firstpage.labeling.machines.chat import Chat
 from firstpage.labeling.machines.client import ChatReply
-from firstpage.labeling.machines.limits import Budget, RateLimiter, Stopped
+from firstpage.labeling.machines.limits import Budget
 from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Example, Prompt, Rubric
 from tests.labeling.endpoint import Stub, first_by_name, served
 

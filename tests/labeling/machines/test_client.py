@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstpage.core.errors import DataError
+from firstpage.core.http import endpoint_client as exchange
+from firstpage.core.http.key_mask import MASK, KeyMask
 from firstpage.labeling.assessors import DocumentText, InvalidReplyError
-from firstpage.labeling.machines import client as exchange
 from firstpage.labeling.machines.chat import Chat
-from firstpage.labeling.machines.masking import MASK, KeyMask
 from tests.labeling.endpoint import Raw, Stub, chat_body, served
 
 A, B = DocumentText("a", "apples"), DocumentText("b", "bread")

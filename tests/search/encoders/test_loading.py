@@ -88,6 +88,7 @@ def test_options_follow_a_question_mark(tmp_path: Path) -> None:
         ("max_tokens=0", "max_tokens must be a positive integer; got '0'"),
         ("max_tokens=x", "max_tokens must be a positive integer; got 'x'"),
         ("pooling=max", "pooling must be one of mean, cls; got 'max'"),
+        ("precision=8", "precision must be one of int8, float32; got '8'"),
     ],
 )
 def test_wrong_options_are_named(options: str, message: str) -> None:
@@ -98,7 +99,9 @@ def test_wrong_options_are_named(options: str, message: str) -> None:
 def test_missing_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such folder or name; give minilm, wordllama"):
         load_encoder(tmp_path / "none")
-    with pytest.raises(DataError, match=r"the folder has no model; it needs model.safetensors"):
+    with pytest.raises(
+        DataError, match=r"the folder has no model; it needs tokenizer.json, and model"
+    ):
         load_encoder(tmp_path)
     with pytest.raises(DataError, match=r"x.json: its encoder cannot be loaded: encoder .*none"):
         load_encoder(tmp_path / "none", "1234", "x.json")

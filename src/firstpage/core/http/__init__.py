@@ -1,4 +1,7 @@
-"""What all HTTP servers share: sockets, limits on connections and bodies, checks, pages."""
+"""What all HTTP servers share: sockets, limits on connections and bodies, checks, pages.
+
+`endpoint_client` is the other side: requests to the endpoints of models.
+"""
 
 from firstpage.core.lazy import lazy_namespace
 

@@ -3,6 +3,14 @@ from firstpage.core.http.connections import BodyTooLarge as BodyTooLarge
 from firstpage.core.http.connections import BodyTooSlow as BodyTooSlow
 from firstpage.core.http.connections import ConnectionLimits as ConnectionLimits
 from firstpage.core.http.decoding import InvalidRequest as InvalidRequest
+from firstpage.core.http.endpoint_client import DamagedReply as DamagedReply
+from firstpage.core.http.endpoint_client import HttpReply as HttpReply
+from firstpage.core.http.endpoint_client import Retries as Retries
+from firstpage.core.http.endpoint_client import json_payload as json_payload
+from firstpage.core.http.endpoint_client import post_json as post_json
+from firstpage.core.http.endpoint_client import reply_excerpt as reply_excerpt
+from firstpage.core.http.key_mask import KeyMask as KeyMask
+from firstpage.core.http.key_mask import check_key as check_key
 from firstpage.core.http.openapi import JSON as JSON
 from firstpage.core.http.openapi import Answer as Answer
 from firstpage.core.http.openapi import ErrorMessage as ErrorMessage
@@ -10,6 +18,8 @@ from firstpage.core.http.openapi import Operation as Operation
 from firstpage.core.http.openapi import Parameter as Parameter
 from firstpage.core.http.openapi import openapi_document as openapi_document
 from firstpage.core.http.openapi import refusals as refusals
+from firstpage.core.http.rate_limit import RateLimiter as RateLimiter
+from firstpage.core.http.rate_limit import Stopped as Stopped
 from firstpage.core.http.routes import FORM_HEAD as FORM_HEAD
 from firstpage.core.http.routes import SMALL_BODY as SMALL_BODY
 from firstpage.core.http.routes import Declaration as Declaration

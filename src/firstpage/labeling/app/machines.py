@@ -17,6 +17,7 @@ from uuid import uuid4
 from sqlalchemy import RowMapping, select
 
 from firstpage.core import DataError, Progress
+from firstpage.core.http import RateLimiter, Stopped
 from firstpage.labeling.app.analysis.choosing import choose_next_task, choose_pair
 from firstpage.labeling.app.sanitize import plain_text
 from firstpage.labeling.app.store import audit, projects, tasks, texts, training
@@ -38,7 +39,7 @@ from firstpage.labeling.assessors import (
     QueryText,
 )
 from firstpage.labeling.machines.chat import ReplyJournal
-from firstpage.labeling.machines.limits import Budget, RateLimiter, Stopped
+from firstpage.labeling.machines.limits import Budget
 
 CLOSED = {"draft": "not open yet", "closed": "closed"}
 NO_BAD = "a bad document, which this project does not allow"

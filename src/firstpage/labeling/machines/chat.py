@@ -10,10 +10,9 @@ from typing import Any, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from firstpage.core import DataError
+from firstpage.core.http import RateLimiter, Retries, check_key
 from firstpage.labeling.assessors import OUTCOMES, AssessorAnswer, DocumentText, InvalidReplyError
 from firstpage.labeling.machines.client import ChatReply, post_chat
-from firstpage.labeling.machines.limits import RateLimiter
-from firstpage.labeling.machines.masking import check_key
 from firstpage.labeling.machines.prompts import DEFAULT_RUBRIC, Example, Prompt, Rubric, short_hash
 
 REASONING = r"(?:think|thinking|reasoning)"
@@ -332,9 +331,7 @@ class Chat:
             self.url,
             self.key,
             body,
-            timeout=self.timeout,
-            max_attempts=self.max_attempts,
-            backoff=self.backoff,
+            retries=Retries(self.timeout, self.max_attempts, self.backoff),
             limiter=self.limiter,
         )
         if journal is not None:

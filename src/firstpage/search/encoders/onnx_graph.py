@@ -20,11 +20,13 @@ from firstpage.core import Array
 
 IR_VERSION, OPSET = 8, 17
 CONTRIB = "com.microsoft"  # the domain of onnxruntime's fused operators
-FLOAT, UINT8, INT32 = 1, 2, 6  # TensorProto.DataType
-DATA_TYPES = {"float32": FLOAT, "uint8": UINT8, "int32": INT32}
+FLOAT, UINT8, INT8, INT32 = 1, 2, 3, 6  # TensorProto.DataType
+DATA_TYPES = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int32": INT32}
 EXTERNAL = 1  # TensorProto.DataLocation
-KIND_FLOAT, KIND_INT = 1, 2  # AttributeProto.AttributeType
+KIND_FLOAT, KIND_INT, KIND_INTS = 1, 2, 7  # AttributeProto.AttributeType
 VARINT, BYTES, FIXED32 = 0, 2, 5  # wire types
+
+Attribute = int | float | tuple[int, ...]
 
 
 @dataclass
@@ -40,7 +42,9 @@ class Graph:
         self.weights[name] = np.ascontiguousarray(values)
         return name
 
-    def node(self, kind: str, inputs: Sequence[str], output: str = "", **attributes: float) -> str:
+    def node(
+        self, kind: str, inputs: Sequence[str], output: str = "", **attributes: Attribute
+    ) -> str:
         """Add an operator with one output, and return the output's name; "" is a missing input."""
         output = output or f"v{len(self._nodes)}"
         self.nodes(kind, inputs, [output], **attributes)
@@ -51,9 +55,9 @@ class Graph:
         kind: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
-        **attributes: float,
+        **attributes: Attribute,
     ) -> None:
-        """Add an operator; a name with a dot begins with the operator's domain."""
+        """Add an operator; a name with a colon begins with the operator's domain."""
         domain, _, operator = kind.rpartition(":")
         self._nodes.append(
             b"".join(
@@ -87,11 +91,13 @@ class Graph:
         )
 
 
-def _attribute(name: str, value: float) -> bytes:
+def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, float):
         content = _key(2, FIXED32) + struct.pack("<f", value) + _number(20, KIND_FLOAT)
-    else:
+    elif isinstance(value, int):
         content = _number(3, value) + _number(20, KIND_INT)
+    else:
+        content = b"".join(_number(8, each) for each in value) + _number(20, KIND_INTS)
     return _text(1, name) + content
 
 

@@ -9,25 +9,27 @@ from urllib.parse import unquote
 from firstpage.core import DataError
 
 POOLINGS = ("mean", "cls")
+PRECISIONS = ("int8", "float32")
 
 
 @dataclass(frozen=True)
 class EncoderOptions:
     """What a name sets; None is the model's own setting.
 
-    `query` and `document` are prefixes, `max_tokens` is where texts are cut, and `pooling` makes
-    one vector of those of the tokens.
+    `query` and `document` are prefixes, `max_tokens` is where texts are cut, `pooling` makes one
+    vector of those of the tokens, and `precision` is that of matrix products.
     """
 
     query: str | None = None
     document: str | None = None
     max_tokens: int | None = None
     pooling: str | None = None
+    precision: str | None = None
 
-    def refuse(self, name: str, *options: str) -> None:
-        """Raise if one of these options is set, since this kind of encoder does not have it."""
-        for option in options:
-            if getattr(self, option) is not None:
+    def refuse_all_but(self, name: str, *options: str) -> None:
+        """Raise if another option is set, since this kind of encoder does not have it."""
+        for option, value in vars(self).items():
+            if value is not None and option not in options:
                 raise DataError(f"encoder {name}: this kind of encoder has no option {option!r}.")
 
 
@@ -60,6 +62,7 @@ def split_options(name: str) -> tuple[str, EncoderOptions]:
         values.get("document"),
         _max_tokens(name, values.get("max_tokens")),
         _choice(name, "pooling", values.get("pooling"), POOLINGS),
+        _choice(name, "precision", values.get("precision"), PRECISIONS),
     )
 
 

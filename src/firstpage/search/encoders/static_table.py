@@ -32,7 +32,7 @@ BLOCK_TOKENS = 1 << 14  # whose vectors are in memory at a time
 
 def static_encoder(name: str, weights: Path, tokenizer: Path, options: EncoderOptions) -> Encoder:
     """Return the encoder of a table of token vectors."""
-    options.refuse(name, "pooling")
+    options.refuse_all_but(name, "query", "document", "max_tokens")
     arrays = read_weights(weights)
     model2vec = MODEL2VEC in arrays
     max_tokens = options.max_tokens or (MODEL2VEC_TOKENS if model2vec else None)

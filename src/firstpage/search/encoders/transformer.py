@@ -30,8 +30,9 @@ from firstpage.search.encoders.model_files import (
 )
 from firstpage.search.encoders.options import POOLINGS, EncoderOptions
 
-BATCH_TOKENS = 1024  # with padding; more do not fit into the cache of a core
+BATCH_TOKENS = 256  # with padding; more do not fit into the cache of a core
 MAX_TOKENS = 512  # where a model says nothing
+MODULES_FILE = "modules.json"
 MODULES = ("Transformer", "Pooling", "Normalize")  # of sentence-transformers that are known here
 TOKENIZER = "tokenizer.json"
 
@@ -50,9 +51,16 @@ class TransformerSettings:
 
 
 def read_settings(
-    name: str, folder: Path, options: EncoderOptions, positions: int | None = None
+    name: str,
+    folder: Path,
+    options: EncoderOptions,
+    positions: int | None = None,
+    pools: bool = False,
 ) -> TransformerSettings:
-    """Return the settings of a model's folder; the options of the name take precedence."""
+    """Return the settings of a model's folder; the options of the name take precedence.
+
+    `positions` is how many tokens its weights allow; `pools` says that its graph pools.
+    """
     check_modules(name, folder)
     sentence = read_config(folder / "sentence_bert_config.json")
     config = read_config(folder / "config.json")
@@ -67,7 +75,7 @@ def read_settings(
         raise DataError(f"encoder {name}: max_tokens must be at most {longest}.")
     return TransformerSettings(
         options.max_tokens or longest,
-        options.pooling or _pooling(name, folder),
+        options.pooling or ("" if pools else _pooling(name, folder)),
         bool(sentence.get("do_lower_case")),
         prefixes(folder, options),
     )
@@ -75,20 +83,23 @@ def read_settings(
 
 def check_modules(name: str, folder: Path) -> None:
     """Refuse a folder of sentence-transformers with modules that are not known here."""
-    other = unknown_modules(folder)
-    if other:
+    if other := _unknown_modules(folder):
         raise DataError(
             f"encoder {name}: its module {other[0]!r} is not supported here; install "
             "sentence-transformers (pip install 'firstpage[sentence-transformers]')."
         )
 
 
-def unknown_modules(folder: Path) -> list[str]:
-    """Return the types of the modules of a folder that are not known here."""
-    path = folder / "modules.json"
-    if not path.is_file():
-        return []
-    modules = read_list(path)
+def needs_library(folder: Path) -> bool:
+    """Return whether a folder's modules or pooling are known to sentence-transformers alone."""
+    return (folder / MODULES_FILE).is_file() and bool(
+        _unknown_modules(folder) or _poolings(folder) not in [[each] for each in POOLINGS]
+    )
+
+
+def _unknown_modules(folder: Path) -> list[str]:
+    path = folder / MODULES_FILE
+    modules = read_list(path) if path.is_file() else []
     types = [str(each.get("type")) for each in modules if isinstance(each, dict)]
     return [each for each in types if each.rpartition(".")[2] not in MODULES]
 
@@ -110,27 +121,44 @@ def prefixes(folder: Path, options: EncoderOptions) -> tuple[str, str]:
 
 def _pooling(name: str, folder: Path) -> str:
     """Return how the model makes one vector of those of the tokens."""
-    config = read_config(folder / "1_Pooling" / "config.json")
-    chosen = [key.removeprefix("pooling_mode_") for key, value in config.items() if value is True]
-    chosen = [key.removesuffix("_tokens").removesuffix("_token") for key in chosen]
-    chosen = [key for key in chosen if key not in ("include_prompt",)]
-    if isinstance(config.get("pooling_mode"), str):
-        chosen = [config["pooling_mode"]]
-    if len(chosen) == 1 and chosen[0] in POOLINGS and config.get("include_prompt", True):
-        return str(chosen[0])
-    problem = f"pools by {' and '.join(chosen)}" if config else "does not say how to pool tokens"
+    poolings = _poolings(folder)
+    if len(poolings) == 1 and poolings[0] in POOLINGS:
+        return poolings[0]
+    problem = (
+        f"pools by {' and '.join(poolings)}" if poolings else "does not say how to pool tokens"
+    )
     raise DataError(
         f"encoder {name}: the model {problem}; if mean or cls is what it was trained with, write "
         f"{name}?pooling=mean or {name}?pooling=cls."
     )
 
 
+def _poolings(folder: Path) -> list[str]:
+    """Return the poolings of a folder, and `without prompts` if these are left out of them."""
+    config = read_config(folder / "1_Pooling" / "config.json")
+    mode, prefix = config.get("pooling_mode"), "pooling_mode_"
+    names = mode if isinstance(mode, list) else [] if mode is None else [mode]
+    names += [
+        key[len(prefix) :] for key in config if key.startswith(prefix) and config[key] is True
+    ]
+    poolings = [str(each).removesuffix("_tokens").removesuffix("_token") for each in names]
+    return poolings + ["without prompts"] * (config.get("include_prompt") is False)
+
+
 class TransformerEncoder:
     """Computes vectors of texts from those of their tokens."""
 
-    def __init__(self, tokenizer: Any, settings: TransformerSettings, forward: Forward) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        settings: TransformerSettings,
+        forward: Forward,
+        batch_tokens: int | None,
+    ) -> None:
         self._tokenizer, self._settings, self._forward = tokenizer, settings, forward
+        self._batch_tokens = batch_tokens
         self._padding = tokenizer.token_to_id("<pad>") or 0
+        self.dimensions = self._pooled([[self._padding]]).shape[1]
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Return one vector per text; 0 for a text without tokens."""
@@ -138,16 +166,14 @@ class TransformerEncoder:
             texts = [text.lower() for text in texts]
         encoded = self._tokenizer.encode_batch(list(texts))
         ids = [each.ids if 0 in each.special_tokens_mask else [] for each in encoded]
-        batches = list(_batches([len(each) for each in ids]))
+        batches = list(_batches([len(each) for each in ids], self._batch_tokens or BATCH_TOKENS))
         threads = min(resolve(None), len(batches))
         if threads > 1:
             with ThreadPoolExecutor(threads) as pool:
                 pooled = list(pool.map(lambda rows: self._pooled([ids[r] for r in rows]), batches))
         else:
             pooled = [self._pooled([ids[row] for row in rows]) for rows in batches]
-        if not pooled:
-            return self._pooled([[self._padding]]) * np.zeros((len(texts), 1), np.float32)
-        result = np.zeros((len(texts), pooled[0].shape[1]), np.float32)
+        result = np.zeros((len(texts), self.dimensions), np.float32)
         for rows, vectors in zip(batches, pooled, strict=True):
             result[rows] = vectors
         return result
@@ -171,11 +197,11 @@ class TransformerEncoder:
         return mean
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield rows of texts of similar length whose padded tokens are at most `BATCH_TOKENS`."""
+def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Yield rows of texts of similar length whose padded tokens are at most `tokens`."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[row] > BATCH_TOKENS:
+        if batch and (len(batch) + 1) * lengths[row] > tokens:
             yield batch
             batch = []
         if lengths[row]:
@@ -186,27 +212,20 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def transformer_encoder(
     name: str,
-    weights: Path,
+    folder: Path,
     settings: TransformerSettings,
     forward: Forward,
+    batch_tokens: int | None = None,
     **digested: object,
 ) -> Encoder:
     """Return the encoder of a forward pass; `digested` is what else changes its vectors."""
-    folder = weights.parent
-    tokenizer = next(
-        (each / TOKENIZER for each in (folder, folder.parent) if (each / TOKENIZER).is_file()),
-        folder / TOKENIZER,
-    )
     digest = settings_digest(
-        weights=file_digest(weights),
-        tokenizer=file_digest(tokenizer),
-        settings=asdict(settings),
-        **digested,
+        tokenizer=file_digest(folder / TOKENIZER), settings=asdict(settings), **digested
     )
-    encoder = TransformerEncoder(read_tokenizer(tokenizer, settings.max_tokens), settings, forward)
+    tokenizer = read_tokenizer(folder / TOKENIZER, settings.max_tokens)
+    encoder = TransformerEncoder(tokenizer, settings, forward, batch_tokens)
     queries, documents = (with_prefix(prefix, encoder.vectors) for prefix in settings.prefixes)
-    dimensions = len(encoder.vectors(["a"])[0])
-    return Encoder(name, digest, dimensions, queries, documents)
+    return Encoder(name, digest, encoder.dimensions, queries, documents)
 
 
 def open_session(source: Path | bytes, where: Path, weights: dict[str, Array] | None = None) -> Any:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import cache
 
-from firstpage.core import DataError
+from firstpage.core.errors import DataError
 
 MASK = "[key]"
 MIN_KEY = 8  # characters; shorter ones are placeholders such as "ollama", which replies contain
