@@ -19,6 +19,7 @@ from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.encoders import Encoder, load_encoder
+from firstpage.search.encoders.loading import FUNCTIONS
 from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.latent import LatentSpace
@@ -286,6 +287,12 @@ class Index:
             check_source(source, record, str(self.path))
             return source
         if self._encoder is None or self._encoder.digest != record["digest"]:
+            if FUNCTIONS.fullmatch(record["name"]):
+                raise DataError(
+                    f"{self.path}: its vectors are those of the function {record['name']!r}. An "
+                    "index may call only functions that you name:",
+                    Advice("{}.", "vectors", record["name"]),
+                )
             self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
         return self._encoder
 
