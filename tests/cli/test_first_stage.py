@@ -13,6 +13,7 @@ from tests.search.meaning import ENCODER
 from tests.search.test_first_stage import DOCUMENTS, GRADES, QUERIES, judged
 
 pytest.importorskip("tantivy")
+NAMED = ("--encoder", ENCODER)
 
 
 @pytest.fixture(autouse=True)
@@ -38,15 +39,25 @@ def index(run: Any, *options: str) -> Any:
 
 def test_from_documents_to_a_model(run: Any) -> None:
     assert "6 of 7 documents" in index(run, "--vectors", ENCODER).stderr
-    assert "hybrid" in run("candidates", "i", "queries.jsonl", "-o", "c.run").stderr
-    features = ["features", "i", "queries.jsonl", "c.run", "--qrels", "shop.qrels", "-o", "d.npz"]
+    assert "hybrid" in run("candidates", "i", "queries.jsonl", "-o", "c.run", *NAMED).stderr
+    features = [
+        "features",
+        "i",
+        "queries.jsonl",
+        "c.run",
+        "--qrels",
+        "shop.qrels",
+        "-o",
+        "d.npz",
+        *NAMED,
+    ]
     assert run(*features).returncode == 0
     assert run("train", "ListNet", "d.npz", "-o", "m.json").returncode == 0
-    found = json.loads(run("search", "i", "jacket", "--model", "m.json", "--json").stdout)
+    found = json.loads(run("search", "i", "jacket", "--model", "m.json", "--json", *NAMED).stdout)
     assert found["first_stage"] == "hybrid"
     assert {"coat", "parka"} <= {row["id"] for row in found["results"]}
     assert all(set(row["stage_ranks"]) == {"dense"} for row in found["results"])
-    text = run("search", "i", "red shoe").stdout
+    text = run("search", "i", "red shoe", *NAMED).stdout
     assert "bm25 1, dense 1" in text
     exported = run("export", "m.json", "--to", "numpy", "-o", "e/")
     assert "are computed from vectors of" in exported.stderr
@@ -59,8 +70,11 @@ def test_from_documents_to_a_model(run: Any) -> None:
 @pytest.mark.parametrize("kind", ["bm25", "dense", "hybrid"])
 def test_candidates_of_each_stage(run: Any, kind: str) -> None:
     index(run, "--vectors", ENCODER)
-    assert run("candidates", "i", "queries.jsonl", "--first", kind, "-o", "c.run").returncode == 0
-    expected = fp.Index("i").candidates(QUERIES, first=kind).to_dict()
+    assert (
+        run("candidates", "i", "queries.jsonl", "--first", kind, "-o", "c.run", *NAMED).returncode
+        == 0
+    )
+    expected = fp.Index("i", ENCODER).candidates(QUERIES, first=kind).to_dict()
     written = fp.read_run("c.run").to_dict()
     assert written.keys() == expected.keys()
     for name, documents in expected.items():
@@ -69,13 +83,15 @@ def test_candidates_of_each_stage(run: Any, kind: str) -> None:
 
 def test_tuning_stores_the_fusion(run: Any) -> None:
     index(run, "--vectors", ENCODER)
-    result = run("candidates", "i", "many.jsonl", "--tune", "--qrels", "many.qrels", "-o", "c.run")
+    result = run(
+        "candidates", "i", "many.jsonl", "--tune", "--qrels", "many.qrels", "-o", "c.run", *NAMED
+    )
     assert result.returncode == 0, result.stderr
     assert "equal weights" in result.stderr  # the table
     assert fp.Index("i").first_stage.kind in ("dense", "hybrid")
     folds = ["--tune", "--qrels", "many.qrels", "--folds", "3"]
     before = fp.Index("i").first_stage
-    result = run("candidates", "i", "many.jsonl", *folds, "-o", "f.run")
+    result = run("candidates", "i", "many.jsonl", *folds, "-o", "f.run", *NAMED)
     assert result.stderr.count("fold ") == 3
     assert fp.Index("i").first_stage == before
     assert len(fp.read_run("f.run")) == 30

@@ -141,3 +141,36 @@ def test_options_that_need_others(shop: Path, run: Any) -> None:
         result = run("index", *options)
         assert result.returncode == 2
         assert message in result.stderr
+
+
+def test_functions_of_ones_own(shop: Path, run: Any) -> None:
+    (shop / "own_letters.py").write_text(
+        "def letters(texts): return [[text.count(c) for c in 'de'] for text in texts]"
+    )
+    name = "own_letters:letters"
+    result = run("index", "docs.jsonl", "-o", "i", "--latent", "0", "--vectors", name)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.splitlines()[-1] == SUMMARY.replace("file", name)
+    (shop / "new.jsonl").write_text('{"id": "d3", "title": "eee"}\n')
+    result = run("index", "new.jsonl", "-o", "i", "--add")
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"firstpage: error: i: its vectors are those of the function '{name}'. An index may call "
+        f"only functions that you name: --vectors {name}.\n"
+    )
+    assert len(fp.Index("i")) == 3
+    result = run("index", "new.jsonl", "-o", "i", "--add", "--vectors", name)
+    assert result.stderr.splitlines()[0] == "i: 1 added, 1 embedded"
+    assert similarities(Path("i"))["d3"] == 0.0
+    assert run("index", "-o", "i", "--delete", "d3").returncode == 0
+
+
+def test_many_vectors_show_their_recall(
+    shop: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firstpage.search.vectors.EXACT_VECTORS", 2)
+    result = run("index", "docs.jsonl", "-o", "i", "--latent", "0", "--vectors", "v.npz")
+    assert result.stderr.endswith(
+        "i: search in two steps returns 100.0% of the 100 best documents "
+        "(queries: vectors of the index)\n"
+    )

@@ -274,9 +274,11 @@ def test_a_model_searches_as_its_candidates_were_retrieved(
     assert {"coat", "parka"} <= set(results.ids)
     assert results.stage_ranks[0] == {"dense": results.first_stage_ranks[0]}
     model.save(tmp_path / "model.json")
-    again = fp.Searcher(fp.Index(index.path), tmp_path / "model.json").search("jacket")
+    again = fp.Searcher(fp.Index(index.path, ENCODER), tmp_path / "model.json").search("jacket")
     assert again.ids == results.ids
     np.testing.assert_allclose(again.scores, results.scores)
+    with pytest.raises(DataError, match=r"only functions that you name: Index\(.., encoder="):
+        fp.Searcher(fp.Index(index.path), model).search("jacket")
     assert fp.Searcher(index, model, first="bm25").search("jacket").ids == ()
 
 

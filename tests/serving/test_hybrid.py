@@ -37,8 +37,8 @@ def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 def test_answers_are_those_of_the_searcher(hybrid: Shop) -> None:
-    searcher = fp.Searcher(*hybrid)
-    for client in text_clients(*hybrid):
+    searcher = fp.Searcher(fp.Index(hybrid[0], ENCODER), hybrid[1])
+    for client in text_clients(*hybrid, encoder=ENCODER):
         for text in ("red shoe", "jacket", "crimsen snaeker"):
             answer, results = (
                 client.get("/search", params={"q": text}).json(),
@@ -51,7 +51,7 @@ def test_answers_are_those_of_the_searcher(hybrid: Shop) -> None:
 
 
 def test_the_page_says_by_what_a_document_was_found(hybrid: Shop) -> None:
-    for client in text_clients(*hybrid):
+    for client in text_clients(*hybrid, encoder=ENCODER):
         page = client.get("/?q=jacket").text
         assert '<span class="tag">meaning</span>' in page
         assert "hybrid of BM25" in page
@@ -62,23 +62,26 @@ def test_the_page_says_by_what_a_document_was_found(hybrid: Shop) -> None:
 
 
 def test_the_page_compares_the_model_with_another_stage(hybrid: Shop) -> None:
-    index = fp.Index(hybrid[0])
+    index = fp.Index(hybrid[0], ENCODER)
     words = [hit.id for hit in index.search("red shoe", 10, "bm25")]
-    for client in text_clients(*hybrid, against="bm25"):
+    for client in text_clients(*hybrid, encoder=ENCODER, against="bm25"):
         page = client.get("/?q=red+shoe").text
         assert "First stage: BM25" in page
         assert "not listed by the first stage" in page  # what only the vectors find
         _, model, first = re.split('<section id="side', page)
         sides = [re.findall(r'data-document="(\w+)"', side) for side in (model, first)]
-        assert sides == [list(fp.Searcher(*hybrid).search("red shoe").ids), words]
+        assert sides == [
+            list(fp.Searcher(fp.Index(hybrid[0], ENCODER), hybrid[1]).search("red shoe").ids),
+            words,
+        ]
         assert client.get("/?q=jacket").status_code == 200  # words find nothing
 
 
 def test_feedback_stores_what_both_sides_list(hybrid: Shop, tmp_path: Path) -> None:
-    for client in text_clients(*hybrid, against="bm25", feedback=tmp_path):
+    for client in text_clients(*hybrid, encoder=ENCODER, against="bm25", feedback=tmp_path):
         fields = form_of(client.get("/?q=red+shoe").text, "/judge")
         assert client.post("/judge", data=fields, headers={"origin": HOST}).status_code == 303
-        index = fp.Index(hybrid[0])
+        index = fp.Index(hybrid[0], ENCODER)
         listed = {
             hit.id for kind in ("bm25", "hybrid") for hit in index.search("red shoe", 10, kind)
         }
@@ -88,6 +91,6 @@ def test_feedback_stores_what_both_sides_list(hybrid: Shop, tmp_path: Path) -> N
 
 def test_an_index_with_other_vectors_is_refused(hybrid: Shop, tmp_path: Path) -> None:
     create(tmp_path / "i", latent=0, vectors=OTHER)
-    watched = WatchedModel(hybrid[1], source=IndexSource(tmp_path / "i"))
+    watched = WatchedModel(hybrid[1], source=IndexSource(tmp_path / "i", encoder=OTHER))
     watched.reload()
     assert "was trained with vectors of" in str(watched.refused)

@@ -53,6 +53,11 @@ first_option = click.option(
 )
 
 
+encoder_option = click.option(
+    "--encoder",
+    metavar="MODULE:FUNCTION",
+    help="Function of your own that the vectors of INDEX were computed by.",
+)
 query_vectors_option = click.option(
     "--query-vectors",
     type=options.FILE,
@@ -60,6 +65,13 @@ query_vectors_option = click.option(
     help="Vectors of QUERIES by their ids (.npz, .parquet), where those of INDEX were computed "
     "elsewhere.",
 )
+
+
+def _opened(path: Path, encoder: str | None) -> Index:
+    """Return an index, with the function of the user that encodes its queries."""
+    if encoder is not None:
+        options.search_current_folder()
+    return Index(path, encoder)
 
 
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
@@ -93,6 +105,7 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @options.output("run", required=True, help="Write the candidates to this run.")
 @options.integer("--depth", default=100, help="Candidates per query.")
 @first_option
+@encoder_option
 @query_vectors_option
 @click.option("--k1", type=click.FloatRange(0), metavar="X", help="Parameter of BM25.")
 @click.option("--b", type=click.FloatRange(0, 1), metavar="X", help="Parameter of BM25.")
@@ -129,6 +142,7 @@ def candidates_command(
     output: Path,
     depth: int,
     first: Kind | None,
+    encoder: str | None,
     query_vectors: Path | None,
     k1: float | None,
     b: float | None,
@@ -151,7 +165,7 @@ def candidates_command(
         raise click.UsageError("--tune chooses k1, b and weights; leave them out.")
     options.only_with("--tune", tune, "folds")
     options.only_with("--folds", folds is not None, "seed")
-    opened = Index(index)
+    opened = _opened(index, encoder)
     typed = _read_queries(queries, query_format, ordinal)
     if query_vectors is not None:
         opened.set_query_vectors(typed, query_vectors)
@@ -298,6 +312,7 @@ def _with_candidates(index: Index, queries: Queries, first: Kind | None) -> list
     help="Feature of your own: a function of the query's text and a list of documents, which "
     "returns one number per document; may be repeated.",
 )
+@encoder_option
 @query_vectors_option
 @options.output(
     "parquet", "npz", "csv", "arrow", "letor", required=True, help="Write the data to this file."
@@ -311,6 +326,7 @@ def features_command(
     qrels: Path | None,
     features: str | None,
     own: tuple[str, ...],
+    encoder: str | None,
     query_vectors: Path | None,
     output: Path,
 ) -> None:
@@ -323,7 +339,7 @@ def features_command(
     check_output(output)
     if own:
         options.search_current_folder()
-    opened, typed = Index(index), _read_queries(queries, query_format, ordinal)
+    opened, typed = _opened(index, encoder), _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     run = read_run(candidates)
     if query_vectors is not None:
@@ -364,6 +380,7 @@ def features_command(
     help="With --model: feature of your own that the model may use; may be repeated.",
 )
 @first_option
+@encoder_option
 @click.option("--explain", is_flag=True, help="With --model: show what adds most to each score.")
 @options.as_json
 def search_command(
@@ -374,6 +391,7 @@ def search_command(
     candidates: int,
     own: tuple[str, ...],
     first: Kind | None,
+    encoder: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -384,7 +402,7 @@ def search_command(
     options.only_with("--model", model is not None, "explain", "candidates", "own")
     if own:
         options.search_current_folder()
-    searcher = Searcher(index, model, candidates, own, first)
+    searcher = Searcher(_opened(index, encoder), model, candidates, own, first)
     results = searcher.search(text, depth, 5 if explain else 0)
     outputs.write_text(_json(searcher, results) if as_json else _text(searcher, results), None)
 

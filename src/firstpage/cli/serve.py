@@ -37,6 +37,11 @@ from firstpage.core import require_extras
     help="With --index: first stage whose results the page shows beside those of the model.",
 )
 @click.option(
+    "--encoder",
+    metavar="MODULE:FUNCTION",
+    help="With --index: function of your own that its vectors were computed by.",
+)
+@click.option(
     "--feature",
     "own_features",
     multiple=True,
@@ -100,6 +105,7 @@ def command(
     open_page: bool,
     candidates: int,
     against: str | None,
+    encoder: str | None,
     own_features: tuple[str, ...],
     feedback: Path | None,
     hosts: tuple[str, ...],
@@ -136,6 +142,7 @@ def command(
         "open_page",
         "candidates",
         "against",
+        "encoder",
         "own_features",
         "feedback",
         "hosts",
@@ -143,7 +150,7 @@ def command(
     if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
 
-    if own_features:
+    if own_features or encoder is not None:
         options.search_current_folder()
     limits = serving.Limits(
         candidates=max_candidates,
@@ -166,5 +173,5 @@ def command(
         feedback=feedback,
         source=None
         if index is None
-        else serving.IndexSource(index, candidates, own_features, against),
+        else serving.IndexSource(index, candidates, own_features, against, encoder),
     )

@@ -20,6 +20,7 @@ from firstpage.data.io import json_digest
 from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.encoders import Encoder, load_encoder
+from firstpage.search.encoders.loading import FUNCTIONS
 from firstpage.search.engine import SearchEngine
 from firstpage.search.first_stage import (
     MIN_WINDOW,
@@ -96,6 +97,9 @@ class Index:
     ----------
     path : path
         The folder of the index.
+    encoder : str or Encoder, optional
+        The encoder of its vectors, where that is a function of your own (`module:function`), or has
+        no name by which it can be loaded.
 
     Attributes
     ----------
@@ -137,8 +141,9 @@ class Index:
     ['d1']
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], encoder: str | Encoder | None = None) -> None:
         self.path = Path(path)
+        self._named_encoder = encoder
         self._encoder_lock = threading.Lock()
         self._encoder: Encoder | None = None
         self._query_vectors: tuple[str, QueryVectors] | None = None
@@ -258,7 +263,7 @@ class Index:
                 )
                 raise
         elif not isinstance(source, PrecomputedVectors):
-            index._encoder = source
+            index._encoder = index._named_encoder = source
         return index
 
     # --- changes
@@ -483,6 +488,7 @@ class Index:
             known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
         self._encoder = None if isinstance(source, PrecomputedVectors) else source
+        self._named_encoder = self._encoder
         self._open()
         return IndexChanges(embedded=embedded)
 
@@ -766,8 +772,22 @@ class Index:
             raise DataError(f"{self.path}: has no vectors, so it has no encoder.")
         with self._encoder_lock:
             if self._encoder is None or self._encoder.digest != record["digest"]:
-                self._encoder = _loaded(record["name"], record["digest"], str(self.path))
+                self._encoder = self._load_encoder(record)
             return self._encoder
+
+    def _load_encoder(self, record: Mapping[str, Any]) -> Encoder:
+        """Return the encoder of a record; call only a function that the caller has named."""
+        named, name = self._named_encoder, record["name"]
+        if isinstance(named, Encoder):
+            check_source(named, record, str(self.path))
+            return named
+        if FUNCTIONS.fullmatch(name) and named != name:
+            raise DataError(
+                f"{self.path}: its vectors are those of the function {name!r}. An index may call "
+                f"only functions that you name: Index(.., encoder={name!r}), or --encoder {name} "
+                "of candidates, features, search and serve."
+            )
+        return _loaded(name, record["digest"], str(self.path))
 
     def dense_space(self, space: Space = "vectors") -> DenseSpace:
         """Return the documents as vectors that queries are compared with.

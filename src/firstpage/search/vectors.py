@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,11 +30,15 @@ MAX_QUERY_CODE = 32767  # of a component of a query
 MAX_SUM = (1 << 31) // (MAX_CODE + 1)  # of the components of a query, so that products fit 32 bits
 PARALLEL_SIZE = 1 << 22  # components, from which on several threads search
 EXACT_VECTORS = 200_000  # up to which search computes all similarities
-CHOSEN, CHOSEN_PER_RESULT = 4000, 40  # documents that the first of two steps chooses, at least
+CHOSEN, CHOSEN_PER_RESULT = 2500, 25  # documents that the first of two steps chooses, at least
 FILES: dict[str, type] = {
     "codes": np.int8, "scales": np.float32, "signs": np.uint64, "ends": np.int64,
     "digests": np.uint8,
 }  # fmt: skip
+
+
+Bounds: TypeAlias = list[tuple[int, int]]
+"""Ranges of rows, one per thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,11 @@ class StoredVectors:
     def n_bytes(self) -> int:
         """The size of the vectors in bytes."""
         return int(self.codes.nbytes + self.scales.nbytes + self.signs.nbytes)
+
+    @property
+    def is_searched_exactly(self) -> bool:
+        """Whether there are so few vectors that search computes all similarities by default."""
+        return self.n_vectors <= EXACT_VECTORS
 
     @cached_property
     def counts(self) -> Ints:
@@ -159,7 +168,7 @@ class StoredVectors:
         threads : int, optional
             The number of threads; by default one per core.  It changes no result.
         exact : bool, optional
-            Whether all similarities are computed.  Otherwise those of the 4,000 documents, or 40
+            Whether all similarities are computed.  Otherwise those of the 2,500 documents, or 25
             per result, whose vectors have most signs in common with the query, so that some of the
             best documents may be missing (`recall`); scores are the same.  By default, search is
             exact among up to 200,000 vectors.
@@ -180,8 +189,18 @@ class StoredVectors:
             return np.empty(0, np.int64), np.empty(0)
         bounds = self._bounds(resolve(threads) if self.codes.size >= PARALLEL_SIZE else 1)
         excluded = deleted.view(np.uint8)
-        if not (self.n_vectors <= EXACT_VECTORS if exact is None else exact):
-            excluded = self._far_rows(codes, CHOSEN_PER_RESULT * depth, excluded, bounds)
+        if self.is_searched_exactly if exact is None else exact:
+            rows, scores = self._best(codes, scale, depth, excluded, bounds)
+        else:
+            rows = self._nearest(codes, CHOSEN_PER_RESULT * depth, excluded, bounds)
+            _, scores = self.similarities(query, rows)
+        order = np.lexsort((rows, -scores))[:depth]
+        return rows[order], scores[order]
+
+    def _best(
+        self, codes: Array, scale: float, depth: int, excluded: Bytes, bounds: Bounds
+    ) -> tuple[Ints, Floats]:
+        """Return the best documents of each range of rows, in any order."""
         size = min(depth, len(self.ends))
         scores, rows = np.empty((len(bounds), size)), np.empty((len(bounds), size), np.int64)
         counts = np.zeros(len(bounds), np.int64)
@@ -202,17 +221,10 @@ class StoredVectors:
 
         Lanes([[partial(search_rows, i)] for i in range(len(bounds))]).run()
         present = np.arange(size) < counts[:, None]
-        best_rows, best_scores = rows[present], scores[present]
-        order = np.lexsort((best_rows, -best_scores))[:depth]
-        return best_rows[order], best_scores[order]
+        return rows[present], scores[present]
 
-    def _far_rows(
-        self, codes: Array, wanted: int, excluded: Bytes, bounds: list[tuple[int, int]]
-    ) -> Bytes:
-        """Return which rows are excluded or have fewer signs in common with a query than others.
-
-        At least `wanted` rows remain, and all that have as many signs in common as these.
-        """
+    def _nearest(self, codes: Array, wanted: int, excluded: Bytes, bounds: Bounds) -> Ints:
+        """Return the `wanted` rows with the most signs in common with a query, and ties."""
         signs = sign_words(codes[None])[0]
         distances = np.empty(len(self.ends), np.uint16)
         histograms = np.zeros((len(bounds), 64 * len(signs) + 1), np.int64)
@@ -230,10 +242,9 @@ class StoredVectors:
             )
 
         Lanes([[partial(compare, i)] for i in range(len(bounds))]).run()
-        nearest = np.cumsum(histograms.sum(axis=0))
-        limit = np.searchsorted(nearest, min(max(wanted, CHOSEN), nearest[-1]))
-        far: Bytes = (distances > limit).view(np.uint8)
-        return far
+        counts = np.cumsum(histograms.sum(axis=0))
+        limit = np.searchsorted(counts, min(max(wanted, CHOSEN), counts[-1]))
+        return np.flatnonzero(distances <= limit)
 
     def recall(self, deleted: Bools, depth: int = 100, sample: int = 50) -> float:
         """Return which fraction of the best documents search in two steps returns.
@@ -268,9 +279,9 @@ class StoredVectors:
             n_returned += np.isin(best, returned).sum()
         return float(n_returned / n_best) if n_best else 1.0
 
-    def _bounds(self, parts: int) -> list[tuple[int, int]]:
+    def _bounds(self, parts: int) -> Bounds:
         """Return ranges of rows with about equal numbers of vectors."""
-        inner = np.searchsorted(self.ends, self.n_vectors * np.arange(1, parts) / parts)
+        inner = np.searchsorted(self.ends, self.n_vectors * np.arange(1, parts) // parts)
         edges = [0, *inner.tolist(), len(self.ends)]
         return list(pairwise(edges))
 

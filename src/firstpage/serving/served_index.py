@@ -37,14 +37,16 @@ class IndexSource:
     """The folder of an index, and how it is searched.
 
     The model ranks `candidates` documents of the first stage.  A model file may name only the
-    functions `own_features`, as `module:function`.  The page shows the model's results beside those
-    of the first stage `against`, by default the one with whose candidates the model was trained.
+    functions `own_features`, as `module:function`, and an index only the function `encoder`.  The
+    page shows the model's results beside those of the first stage `against`, by default the one
+    with whose candidates the model was trained.
     """
 
     path: Path
     candidates: int = CANDIDATES
     own_features: tuple[str, ...] = ()
     against: str | None = None
+    encoder: str | None = None
 
     @property
     def manifest(self) -> Path:
