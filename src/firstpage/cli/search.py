@@ -132,10 +132,10 @@ def candidates_command(
     Searches INDEX for the texts of QUERIES, scores the best documents by BM25 over weighted fields
     and writes a run, which `features`, `evaluate` and `label setup` read.
     """
-    typed_file = check_sources(index, queries, engine)
+    queries = check_sources(index, queries, engine)
     if engine is not None:
-        typed = _read_queries(typed_file, query_format, ordinal)
-        engine_candidates(engine, typed, output, request=request, log=log, depth=depth, tag=tag)
+        batch = _read_queries(queries, query_format, ordinal)
+        engine_candidates(engine, batch, output, request=request, log=log, depth=depth, tag=tag)
         return
     if tune != (qrels is not None):
         raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
@@ -144,7 +144,7 @@ def candidates_command(
     options.only_with("--tune", tune, "folds")
     options.only_with("--folds", folds is not None, "seed")
     opened = Index(index)
-    typed = _read_queries(typed_file, query_format, ordinal)
+    typed = _read_queries(queries, query_format, ordinal)
     judgments = _read_judgments(qrels, typed)
     if judgments is not None and folds is not None:
         run = _tuned_by_fold(opened, typed, judgments, depth, folds, seed)
