@@ -21,6 +21,7 @@ WIDTH = 80
 NOT_RUN = (  # servers, network access, and minutes of work
     "firstpage demo",
     "firstpage serve",
+    "firstpage candidates --engine",
     "firstpage label serve",
     "firstpage reproduce zhou2013",
     "firstpage label judge shop --assessor robot --model",

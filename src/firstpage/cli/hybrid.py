@@ -97,8 +97,9 @@ def command(
 ) -> None:
     """Fuse the runs of first stages as a search engine does.
 
-    The RUNS are the results of BM25, of a vector search and so on, that of words first.  Method and weights are chosen on --qrels by nested
-    cross-validation, and compared with equal weights and with each stage alone.
+    The RUNS are the results of BM25, of a vector search and so on, that of words first.  Method and
+    weights are chosen on --qrels by nested cross-validation, and compared with equal weights and
+    with each stage alone.
     """
     if len(runs) < 2:
         raise click.UsageError("give at least two runs, one per stage.")

@@ -13,6 +13,7 @@ import click
 
 from firstpage import search as texts  # the face: only the choice of features loads rankers
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.engine import check_sources, engine_candidates, engine_options
 from firstpage.cli.help import documented_command
 from firstpage.data import Qrels, Run, fold_subsets
 from firstpage.data.formats import check_output, read_run, write, write_run
@@ -32,9 +33,7 @@ from firstpage.search import (
 
 MAX_TITLE = 70  # characters of a document that a result shows
 
-query_options = options.combine(
-    click.argument("index", type=options.FOLDER),
-    click.argument("queries", type=options.FILE),
+query_format_options = options.combine(
     click.option(
         "--query-format",
         metavar="NAME",
@@ -42,6 +41,11 @@ query_options = options.combine(
         help="Format of QUERIES: jsonl, csv, tsv, parquet, trec, smart, npl or lines.",
     ),
     click.option("--ordinal", is_flag=True, help="Number the queries 1, 2, .. in their order."),
+)
+query_options = options.combine(
+    click.argument("index", type=options.FOLDER),
+    click.argument("queries", type=options.FILE),
+    query_format_options,
 )
 
 
@@ -100,8 +104,13 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
     "firstpage candidates shop.index queries.jsonl --first hybrid -o candidates.run",
     "firstpage candidates shop.index queries.jsonl --tune --qrels shop.qrels \\\n"
     "  -o candidates.run",
+    "firstpage candidates --engine http://localhost:9200/shop queries.jsonl \\\n"
+    "  --request request.json --log log.jsonl -o candidates.run",
 )
-@query_options
+@click.argument("index", type=options.FOLDER, metavar="[INDEX]")
+@click.argument("queries", type=options.FILE, required=False, metavar="QUERIES")
+@query_format_options
+@engine_options
 @options.output("run", required=True, help="Write the candidates to this run.")
 @options.integer("--depth", default=100, help="Candidates per query.")
 @first_option
@@ -136,9 +145,12 @@ def _read_judgments(path: Path | None, queries: Queries) -> Qrels | None:
 @options.tag("the kind of the first stage")
 def candidates_command(
     index: Path,
-    queries: Path,
+    queries: Path | None,
     query_format: str | None,
     ordinal: bool,
+    engine: str | None,
+    request: Path | None,
+    log: Path | None,
     output: Path,
     depth: int,
     first: Kind | None,
@@ -159,6 +171,11 @@ def candidates_command(
     `firstpage index --vectors`, or by both, and writes a run, which `features`, `evaluate`,
     `hybrid` and `label setup` read.
     """
+    queries = check_sources(index, queries, engine)
+    if engine is not None:
+        batch = _read_queries(queries, query_format, ordinal)
+        engine_candidates(engine, batch, output, request=request, log=log, depth=depth, tag=tag)
+        return
     if tune != (qrels is not None):
         raise click.UsageError("--tune requires --qrels, and --qrels requires --tune.")
     if tune and (k1 is not None or b is not None or weights):

@@ -175,17 +175,17 @@ def post_json(
     read: Callable[[HttpReply, KeyMask, float, int], Reply],
     retries: Retries,
     limiter: RateLimiter,
+    scheme: str = "Bearer",
 ) -> Reply:
     """Send a request and return what `read` makes of the reply, its seconds and attempts.
 
     The request is sent again if the endpoint is busy, or `read` raises `DamagedReply`.  `url` is
-    what messages call the endpoint.
+    what messages call the endpoint, `scheme` that of the key; without scheme and key, none is sent.
     """
-    request = urllib.request.Request(
-        f"{url.rstrip('/')}{path}",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json", "Authorization": f"Bearer {key}"},
-    )
+    headers = {"Content-Type": "application/json"}
+    if scheme or key:
+        headers["Authorization"] = f"{scheme} {key}"
+    request = urllib.request.Request(f"{url.rstrip('/')}{path}", json.dumps(body).encode(), headers)
     mask = KeyMask(key)
     for attempt in range(1, retries.max_attempts + 1):
         limiter.wait_turn()

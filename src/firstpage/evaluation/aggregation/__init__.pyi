@@ -12,6 +12,7 @@ from firstpage.evaluation.aggregation.features import fusion_features as fusion_
 from firstpage.evaluation.aggregation.fusion_tuning import TunedFusion as TunedFusion
 from firstpage.evaluation.aggregation.fusion_tuning import candidate_fusions as candidate_fusions
 from firstpage.evaluation.aggregation.fusion_tuning import tune_fusion as tune_fusion
+from firstpage.evaluation.aggregation.fusion_tuning import weight_drawing as weight_drawing
 from firstpage.evaluation.aggregation.methods import METHODS as METHODS
 from firstpage.evaluation.aggregation.methods import Credit as Credit
 from firstpage.evaluation.aggregation.methods import SupervisedKemeny as SupervisedKemeny

@@ -413,21 +413,8 @@ class TunedFusion(Tabular):
         Chart
             A chart that notebooks show; `save` writes it to a file.
         """
-        measured, last = self.curve(), self.best.stages[-1]
-        name, simple = self.best.label, f"rrf, k = {StageFusion().rank_constant:g}"
-        if self.best.method == "rrf":
-            name = f"rrf, k = {self.best.rank_constant:g}"
-        series = {name: measured["best"], simple: measured["rrf"]}
-        drawing = curves(
-            {key: [(weight, mean) for weight, mean, _, _ in row] for key, row in series.items()},
-            f"{self.measure} by the weight of {last}",
-            f"weight of {last}",
-            self.measure,
-            {name: [(low, high) for _, _, low, high in measured["best"]]},
-            {simple} - {name},
-        )
-        title = f"{self.measure} by the weight of {last}, with 95 % intervals"
-        return stacked([(drawing, title)], title)
+        title = f"{self.measure} by the weight of {self.best.stages[-1]}, with 95 % intervals"
+        return stacked([(weight_drawing(self), title)], title)
 
     def report(self) -> str:
         """Return the table of means and differences, what was chosen, and the verdict.
@@ -488,6 +475,23 @@ class TunedFusion(Tabular):
         )
         head = ["system", self.measure, "gain", "95% interval", "p holm"]
         return Table(head, rows, title)
+
+
+def weight_drawing(tuned: TunedFusion) -> str:
+    """Return a line chart (SVG) of the quality by the weight of the last stage."""
+    measured, last = tuned.curve(), tuned.best.stages[-1]
+    name, simple = tuned.best.label, f"rrf, k = {StageFusion().rank_constant:g}"
+    if tuned.best.method == "rrf":
+        name = f"rrf, k = {tuned.best.rank_constant:g}"
+    series = {name: measured["best"], simple: measured["rrf"]}
+    return curves(
+        {key: [(weight, mean) for weight, mean, _, _ in row] for key, row in series.items()},
+        f"{tuned.measure} by the weight of {last}",
+        f"weight of {last}",
+        tuned.measure,
+        {name: [(low, high) for _, _, low, high in measured["best"]]},
+        {simple} - {name},
+    )
 
 
 def tune_fusion(

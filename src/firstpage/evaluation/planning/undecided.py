@@ -24,7 +24,7 @@ DEFAULT_DEPTH = 10  # of measures without a cut-off
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """The difference of two runs and its significance, under an assumption about documents.
 
     Attributes
@@ -65,11 +65,11 @@ class UnjudgedEffect:
         The number of documents in the first ranks of either run.
     unjudged : int
         The number of these that are not judged.
-    observed : Verdict
+    observed : RunVerdict
         The verdict, where unjudged documents are not relevant.
-    favorable : Verdict
+    favorable : RunVerdict
         The verdict, where those that help the first run more have the highest grade.
-    unfavorable : Verdict
+    unfavorable : RunVerdict
         The verdict, where those that help the second run more have the highest grade.
     to_judge : Run
         The documents whose judgments could change the verdict, with their effects as scores: if
@@ -88,9 +88,9 @@ class UnjudgedEffect:
     depth: int
     documents: int
     unjudged: int
-    observed: Verdict
-    favorable: Verdict
-    unfavorable: Verdict
+    observed: RunVerdict
+    favorable: RunVerdict
+    unfavorable: RunVerdict
     to_judge: Run
 
     @property
@@ -185,9 +185,7 @@ def unjudged_effect(
     runs = (as_column(run, Run), as_column(other, Run))
     qrels = as_column(truth, Qrels)
     depth = getattr(value, "cutoff", None) or DEFAULT_DEPTH
-    comparison = _Comparison(
-        runs, qrels, EvaluationRequest({str(value): value}, Convention()), seed
-    )
+    comparison = _RunPair(runs, qrels, EvaluationRequest({str(value): value}, Convention()), seed)
     documents, candidates = _unjudged(runs, qrels, depth)
     effects = _effects(candidates, qrels)
     order = np.argsort(-np.abs(effects), kind="stable")
@@ -220,7 +218,7 @@ Key = tuple[int, str]  # a query of the judgments, and a document
 
 
 @dataclass(frozen=True)
-class _Comparison:
+class _RunPair:
     """Two runs, whose verdict depends on the grades of unjudged documents."""
 
     runs: tuple[Run, Run]
@@ -228,7 +226,7 @@ class _Comparison:
     request: EvaluationRequest
     seed: int
 
-    def verdict(self, relevant: Sequence[Key]) -> Verdict:
+    def verdict(self, relevant: Sequence[Key]) -> RunVerdict:
         """Return the verdict with the highest grade for these documents."""
         qrels = self.qrels
         if relevant:
@@ -240,11 +238,11 @@ class _Comparison:
             values = [self.request.evaluate(run, qrels).values[0] for run in self.runs]
         differences = paired_differences(*values)
         p = p_value(differences, "randomization", ROUNDS, self.seed)
-        return Verdict(float(differences.mean()), p)
+        return RunVerdict(float(differences.mean()), p)
 
     def extremes(
         self, keys: Sequence[Key], effects: Floats, judged: int
-    ) -> tuple[Verdict, Verdict]:
+    ) -> tuple[RunVerdict, RunVerdict]:
         """Return the verdicts at best and at worst, where so many documents are not relevant."""
         rest = list(zip(keys, effects.tolist(), strict=True))[judged:]
         helps = [key for key, effect in rest if effect > 0]

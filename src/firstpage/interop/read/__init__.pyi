@@ -1,3 +1,4 @@
+from firstpage.interop.read.engine import query_engine as query_engine
 from firstpage.interop.read.feature_log import logged_documents as logged_documents
 from firstpage.interop.read.feature_log import read_feature_log as read_feature_log
 from firstpage.interop.read.feature_log import read_logged_run as read_logged_run

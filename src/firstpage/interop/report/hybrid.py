@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from firstpage.core import Table
-from firstpage.evaluation.aggregation import TunedFusion
+from firstpage.evaluation.aggregation import TunedFusion, weight_drawing
 from firstpage.evaluation.planning import PoolReport, UnjudgedEffect
 from firstpage.interop.report.html_page import figure, page, paragraph
 
@@ -35,12 +35,12 @@ def hybrid_page(
     )
     sections = [
         ("Result", [paragraph(tuned.verdict), tuned.summary_table().html()]),
-        ("Quality by weight", [figure(tuned.plot().svg, caption)]),
+        ("Quality by weight", [figure(weight_drawing(tuned), caption)]),
         (
             "Unjudged documents",
             [
                 paragraph(f"Fusion minus {against}:"),
-                *map(paragraph, str(effect).splitlines()),
+                *(paragraph(line[0].upper() + line[1:]) for line in str(effect).splitlines()),
                 pool.summary_table().html(),
             ],
         ),
