@@ -205,16 +205,16 @@ def expected_measure(
         weights = weights * _above((1 - ranked).cumprod(-1), 1.0)
     elif kind == PRECISION:
         weights = weights * (1 + _above(ranked.cumsum(-1), 0.0))
-    own = (ranked * weights).sum(0)
-    means = (((logs[1:] - logs[0]).exp() - center.unsqueeze(-1)) * weights).sum(0)
+    own = _over_columns(ranked * weights)
+    means = _over_columns(((logs[1:] - logs[0]).exp() - center.unsqueeze(-1)) * weights)
     later = own.flip(-1).cumsum(-1).flip(-1) - own  # the rewards below each rank
     sums = _decayed(torch.cat([weights.expand_as(ranked), (means + later).unsqueeze(0)]), logs[0])
     sums, risk = sums[:-1], sums[-1]
-    gradient = later + p * ((ranked * sums).sum(0) - risk)
+    gradient = later + p * (_over_columns(ranked * sums) - risk)
     below = gradient
     if depth < n:
         p = (scores.unsqueeze(-2) - logs[0, ..., -1:]).exp()
-        below = p * ((relative.unsqueeze(-2) * sums[..., -1:]).sum(0) - risk[..., -1:])
+        below = p * (_over_columns(relative.unsqueeze(-2) * sums[..., -1:]) - risk[..., -1:])
     gradient = below.scatter(-1, order, gradient)
     return values + means.sum(-1).mean(-1), gradient.mean(-2)
 
@@ -236,6 +236,10 @@ def _features(gains: Tensor, mask: Tensor | None, form: RankForm) -> tuple[Tenso
     else:
         center = (features * mask).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
     return features, center, center + least
+
+
+def _over_columns(values: Tensor) -> Tensor:
+    return values[0] if len(values) == 1 else values.sum(0)
 
 
 def _of_rankings(values: Tensor, order: Tensor) -> Tensor:
