@@ -19,47 +19,6 @@ from firstpage.core import Floats
 
 Row = dict[str, Any]  # labels, "value", and optionally "queries"
 VALUE_KEYS = ("value", "queries")  # all other keys of a row are labels
-# Names under which the random streams of moved or renamed functions were first published.
-STREAM_NAMES = {
-    "cheng2014.training:evaluate_listmle": "cheng2014.training:likelihood",
-    "cheng2014.training:evaluate_rankers": "cheng2014.training:compared",
-    "cheng2014.training:evaluate_scalings": "cheng2014.training:scaled",
-    "lan2013.lists:evaluate_on_graded_lists": "lan2013.lists:graded",
-    "lan2013.lists:evaluate_on_ordered_lists": "lan2013.lists:listed",
-    "lan2013.lists:evaluate_on_synthetic_lists": "lan2013.tails:curves",
-    "niu2012.edges:edge_of_equal_scores": "niu2012.edges:equal_scores",
-    "niu2012.edges:evaluate_rule": "niu2012.edges:on_letor",
-    "niu2012.labeling:false_positive_rates": "niu2012.labelling:alarms",
-    "niu2012.labeling:heap_growth": "niu2012.labelling:growth",
-    "niu2012.labeling:seconds_per_pair": "niu2012.voted:seconds",
-    "niu2012.labeling:simulated_agreement": "niu2012.labelling:agreement",
-    "niu2012.labeling:simulated_effort": "niu2012.labelling:effort",
-    "niu2012.labeling:voted_agreement": "niu2012.voted:agreement",
-    "niu2012.labeling:voted_effort": "niu2012.voted:effort",
-    "niu2012.learned:evaluate_on_letor": "niu2012.learned:on_letor",
-    "niu2012.learned:evaluate_on_user_study": "niu2012.learned:on_study",
-    "xia2009.training:evaluate_baseline": "xia2009.training:other",
-    "xia2009.training:evaluate_listmle": "xia2009.training:likelihood",
-    "xia2009.training:evaluate_on_simulated_lists": "xia2009.training:simulated",
-    "zhou2013.news:accuracy_by_training_labels": "zhou2013.news:subsets",
-    "zhou2013.news:accuracy_by_training_pairs": "zhou2013.news:amounts",
-    "zhou2013.news:editor_active_learning": "zhou2013.active:editors",
-    "zhou2013.news:effect_of_tie_cost": "zhou2013.news:tied",
-    "zhou2013.news:label_counts": "zhou2013.news:counts",
-    "zhou2013.news:method_accuracies": "zhou2013.news:methods",
-    "zhou2013.news:simulated_active_learning": "zhou2013.active:simulated",
-    "zhou2013.news:web_active_learning": "zhou2013.active:real_lists",
-    "zhou2013.simulations:accuracy_by_difference": "zhou2013.worlds:by_difference",
-    "zhou2013.simulations:accuracy_with_regraded_documents": "zhou2013.worlds:regraded_some",
-    "zhou2013.simulations:accuracy_with_reversed_pairs": "zhou2013.worlds:reversed_some",
-    "zhou2013.simulations:gain_agreement": "zhou2013.worlds:coherence",
-    "zhou2013.simulations:learning_curve": "zhou2013.worlds:learning",
-    "zhou2013.simulations:learning_from_optimal_rankings": "zhou2013.worlds:optimal",
-    "zhou2013.simulations:learning_from_random_rankings": "zhou2013.worlds:random_orders",
-    "zhou2013.simulations:web_accuracy_by_difference": "zhou2013.web:by_difference",
-    "zhou2013.simulations:web_accuracy_with_noise": "zhou2013.web:noisy",
-    "zhou2013.simulations:web_learning_curve": "zhou2013.web:learning",
-}
 ClaimVerdict = Literal["holds", "does not hold", "inconclusive"]
 Protocol = Literal["quick", "paper"]
 LabelKey = tuple[tuple[str, Any], ...]
@@ -103,16 +62,8 @@ class Experiment:
 
     @property
     def function_name(self) -> str:
-        """Return the name of the function, which is also that of the default random stream.
-
-        Functions that were moved or renamed use the name under which the numbers of docs/papers
-        were computed, so that these numbers are reproduced.
-        """
-        name = f"{self.function.__module__}:{self.function.__qualname__}"
-        if not name.startswith("firstpage.papers."):
-            return name
-        local_name = name.removeprefix("firstpage.papers.")
-        return f"firstpage.studies.{STREAM_NAMES.get(local_name, local_name)}"
+        """Return the path of the function, which is also the name of the default random stream."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
 
 
 @dataclass(frozen=True)

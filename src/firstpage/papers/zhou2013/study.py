@@ -172,7 +172,7 @@ def figure19() -> PaperEntry:
         "Learning from one kind of pairs only (simulated editors)",
         "One kind only is worse over all pairs; labels 1 and 5 alone do comparatively well on "
         "Set1; and all pairs are best in all cases.",
-        [Experiment(news.accuracy_by_training_labels, runs=40, fast_runs=3)],
+        [Experiment(news.accuracy_by_training_labels, runs=200, fast_runs=3)],
         _figure19_claims,
         [("", Plot("trained on", None, "accuracy"))],
         note=SIMULATION_NOTE
