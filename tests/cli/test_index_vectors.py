@@ -92,6 +92,8 @@ BAD = [
     (["one.npz"], 1, "one.npz: needs one array of ids and one table of vectors; it has vectors(3,"),
     (["nan.npz"], 1, "nan.npz: 1 vectors are not finite, such as that of 'd1'"),
     (["no/such/folder"], 1, "no/such/folder"),
+    (["minilm", "--vector-ids", "ids.txt"], 1, "minilm: is not a file of vectors: .npy, .npz or"),
+    (["minilm", "--vector-encoder", "x:y"], 1, "minilm: is not a file of vectors: .npy, .npz or"),
 ]
 
 
@@ -163,6 +165,23 @@ def test_functions_of_ones_own(shop: Path, run: Any) -> None:
     assert result.stderr.splitlines()[0] == "i: 1 added, 1 embedded"
     assert similarities(Path("i"))["d3"] == 0.0
     assert run("index", "-o", "i", "--delete", "d3").returncode == 0
+
+
+def test_the_encoder_of_a_file(shop: Path, run: Any) -> None:
+    (shop / "own_numbers.py").write_text("def numbers(texts): return [[1, len(t)] for t in texts]")
+    name = "own_numbers:numbers"
+    result = run("index", "docs.jsonl", "-o", "i", "--vectors", "v.npz", "--vector-encoder", name)
+    assert result.stderr.splitlines()[-1] == SUMMARY.replace("file", name)
+    (shop / "new.jsonl").write_text('{"id": "d3", "title": ""}\n{"id": "d4", "title": "a"}')
+    result = run("index", "new.jsonl", "-o", "i", "--add", "--vectors", name)
+    assert "i: 2 added, 1 embedded" in result.stderr.splitlines()
+    assert similarities(Path("i")) == {**EXPECTED, "d4": 0.71}
+    (shop / "own_wide.py").write_text("def wide(texts): return [[1, 2, 3] for t in texts]")
+    result = run("index", "-o", "i", "--vectors", "v.npz", "--vector-encoder", "own_wide:wide")
+    assert result.returncode == 1
+    assert (
+        "v.npz: has vectors of 2 dimensions; those of the encoder 'own_wide:wide' have 3."
+    ) in result.stderr
 
 
 def test_many_vectors_show_their_recall(

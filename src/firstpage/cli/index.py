@@ -100,6 +100,12 @@ from firstpage.search import Index, Kind, read_documents, vector_source
     metavar="FILE",
     help="Ids of the documents of an .npy file of vectors, one per line.",
 )
+@click.option(
+    "--vector-encoder",
+    metavar="MODEL",
+    callback=options.search_modules,
+    help="Encoder that computed the vectors of a file, for queries and new documents.",
+)
 @click.option("--replace-vectors", is_flag=True, help="Replace vectors of another encoder.")
 @click.option("--refit", is_flag=True, help="Fit the latent space of an index again.")
 def command(
@@ -120,6 +126,7 @@ def command(
     latent: int,
     vectors: str | None,
     vector_ids: Path | None,
+    vector_encoder: str | None,
     replace_vectors: bool,
     refit: bool,
 ) -> None:
@@ -148,10 +155,12 @@ def command(
     options.only_with("a new index or --refit", creating or refit, "latent")
     of_documents = "id_field", "ignored", "document_format", "add", "sync"
     options.only_with("DOCUMENTS", bool(documents), *of_documents)
-    options.only_with("--vectors", vectors is not None, "vector_ids", "replace_vectors")
+    options.only_with(
+        "--vectors", vectors is not None, "vector_ids", "vector_encoder", "replace_vectors"
+    )
     kinds = _kinds(fields)
     drops = vectors == "none"
-    source = None if drops else vector_source(vectors, vector_ids)
+    source = None if drops else vector_source(vectors, vector_ids, vector_encoder)
     with shared.counting_progress("documents") as progress:
         if creating:
             stream = read_documents(documents, document_format, id_field, ignored)

@@ -262,8 +262,8 @@ class Index:
                     f"--vectors {source.name}` adds them."
                 )
                 raise
-        elif not isinstance(source, PrecomputedVectors):
-            index._encoder = index._named_encoder = source
+        else:
+            index._encoder = index._named_encoder = _encoder_of(source)
         return index
 
     # --- changes
@@ -487,8 +487,7 @@ class Index:
                 )
             known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
-        self._encoder = None if isinstance(source, PrecomputedVectors) else source
-        self._named_encoder = self._encoder
+        self._encoder = self._named_encoder = _encoder_of(source)
         self._open()
         return IndexChanges(embedded=embedded)
 
@@ -932,7 +931,9 @@ def _observed(
 
 
 def vector_source(
-    vectors: Vectors | None, ids: str | os.PathLike[str] | None = None
+    vectors: Vectors | None,
+    ids: str | os.PathLike[str] | None = None,
+    encoder: str | None = None,
 ) -> Encoder | PrecomputedVectors | None:
     """Return what computes or contains the vectors that the caller names.
 
@@ -942,6 +943,8 @@ def vector_source(
         An encoder or its name; vectors, or the name of a file of them.
     ids : path, optional
         The file with the id of the document of each vector, which an .npy file needs.
+    encoder : str, optional
+        The name of the encoder that computed the vectors of a file, which then encodes queries.
 
     Returns
     -------
@@ -966,8 +969,17 @@ def vector_source(
         return PrecomputedVectors(*vectors)
     if isinstance(vectors, str | os.PathLike):
         name = os.fspath(vectors)
-        return read_precomputed(name, ids) if is_vector_file(name) else load_encoder(name)
+        if not is_vector_file(name):
+            if ids is not None or encoder is not None:
+                raise DataError(f"{name}: is not a file of vectors: .npy, .npz or .parquet.")
+            return load_encoder(name)
+        return read_precomputed(name, ids, None if encoder is None else load_encoder(encoder))
     return vectors
+
+
+def _encoder_of(source: Encoder | PrecomputedVectors | None) -> Encoder | None:
+    """Return the encoder that a source of vectors has."""
+    return source.encoder if isinstance(source, PrecomputedVectors) else source
 
 
 def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVectors | None:

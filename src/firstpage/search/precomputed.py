@@ -14,6 +14,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, missing_dependency, warn
 from firstpage.search.documents import ID_KEYS
+from firstpage.search.encoders import Encoder
 from firstpage.search.sources import key_among
 
 LENGTH_TOLERANCE = 0.01  # by which lengths of vectors may differ, relatively, without a remark
@@ -34,6 +35,9 @@ class PrecomputedVectors:
         The vectors, which are scaled to length 1.
     source : str, default "the table of vectors"
         What messages call them.
+    encoder : Encoder, optional
+        The encoder that computed them, which then encodes queries and new documents.  Without one,
+        the index knows none.
 
     Raises
     ------
@@ -41,11 +45,14 @@ class PrecomputedVectors:
         If there are no vectors, their number is not that of the ids, or one is zero or not finite.
     """
 
-    name = PRECOMPUTED
-
     def __init__(
-        self, ids: Sequence[str], vectors: Array, source: str = "the table of vectors"
+        self,
+        ids: Sequence[str],
+        vectors: Array,
+        source: str = "the table of vectors",
+        encoder: Encoder | None = None,
     ) -> None:
+        self.encoder = encoder
         self.source = source
         self.ids = [str(name) for name in ids]
         try:
@@ -58,13 +65,19 @@ class PrecomputedVectors:
             raise DataError(
                 f"{source}: there are {len(self.vectors):,} vectors, but {len(self.ids):,} ids."
             )
+        if encoder is not None and encoder.dimensions != self.dimensions:
+            raise DataError(
+                f"{source}: has vectors of {self.dimensions} dimensions; those of the encoder "
+                f"{encoder.name!r} have {encoder.dimensions}."
+            )
         self._check_values()
         self.positions: dict[str, list[int]] = {}
         for position, name in enumerate(self.ids):
             self.positions.setdefault(name, []).append(position)
 
     def _check_values(self) -> None:
-        lengths = np.sqrt(np.square(self.vectors, dtype=np.float64).sum(axis=1))
+        squares = np.einsum("ij,ij->i", self.vectors, self.vectors, dtype=np.float64)
+        lengths = np.sqrt(squares)
         for bad, what in ((~np.isfinite(lengths), "not finite"), (lengths == 0, "zero")):
             if bad.any():
                 raise DataError(
@@ -82,9 +95,16 @@ class PrecomputedVectors:
         """The number of components of a vector."""
         return int(self.vectors.shape[1])
 
+    @property
+    def name(self) -> str:
+        """The name of the encoder."""
+        return PRECOMPUTED if self.encoder is None else self.encoder.name
+
     @cached_property
     def digest(self) -> str:
-        """A digest of ids and vectors."""
+        """The digest of the encoder; of ids and vectors, if it is not known."""
+        if self.encoder is not None:
+            return self.encoder.digest
         digest = hashlib.sha256(json.dumps(self.ids).encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(self.vectors).data)
         return digest.hexdigest()
@@ -105,7 +125,9 @@ def is_vector_file(name: str) -> bool:
 
 
 def read_precomputed(
-    path: str | os.PathLike[str], ids: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    ids: str | os.PathLike[str] | None = None,
+    encoder: Encoder | None = None,
 ) -> PrecomputedVectors:
     """Return the vectors of a file: npy with a file of ids, npz, or Parquet."""
     file = Path(path)
@@ -120,15 +142,15 @@ def read_precomputed(
         )
     try:
         if suffix == ".parquet":
-            return PrecomputedVectors(*_parquet_columns(file), source=str(file))
+            return PrecomputedVectors(*_parquet_columns(file), str(file), encoder)
         if suffix == ".npz":
-            return PrecomputedVectors(*_npz_arrays(file), source=str(file))
+            return PrecomputedVectors(*_npz_arrays(file), str(file), encoder)
         stored = np.load(file, allow_pickle=False, mmap_mode="r")
         lines = Path(ids or "").read_text("utf-8").splitlines()
     except (OSError, ValueError, EOFError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{file}: its vectors cannot be read ({reason}).") from error
-    return PrecomputedVectors([line.strip() for line in lines], stored, str(file))
+    return PrecomputedVectors([line.strip() for line in lines], stored, str(file), encoder)
 
 
 def _npz_arrays(file: Path) -> tuple[Sequence[str], Array]:

@@ -350,7 +350,7 @@ def check_source(
     source: Encoder | PrecomputedVectors, record: Mapping[str, Any], location: str
 ) -> None:
     """Refuse vectors of new documents that do not fit those of an index."""
-    is_file = isinstance(source, PrecomputedVectors)
+    is_file = source.name == PRECOMPUTED
     if is_file != (record["name"] == PRECOMPUTED):
         kinds = {True: "were computed elsewhere", False: f"are of the encoder {record['name']!r}"}
         raise DataError(

@@ -158,10 +158,11 @@ def sign_distances(
     `histogram[n]` gets the number of rows at the distance n.  Rows that are excluded, or have no
     vectors, are at the distance FAR and not counted.
     """
+    begin = ends[lo - 1] if lo > 0 else 0
     for row in range(lo, hi):
-        nearest = FAR
+        nearest, end = FAR, ends[row]
         if excluded[row] == 0:
-            for v in range(ends[row - 1] if row > 0 else 0, ends[row]):
+            for v in range(begin, end):
                 total: Any = np.uint64(0)
                 for j in range(signs.shape[1]):
                     total += count_bits(signs[v, j] ^ query[j])
@@ -170,6 +171,7 @@ def sign_distances(
             if nearest != FAR:
                 histogram[nearest] += 1
         distances[row] = nearest
+        begin = end
 
 
 @compiled_kernel
