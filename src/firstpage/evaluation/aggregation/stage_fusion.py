@@ -75,13 +75,13 @@ class StageTable:
         """Return the scores of one stage, normalized within each query."""
         query = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         rows = np.flatnonzero(~np.isnan(scores))
-        values, query = scores[rows], query[rows]
-        lists, first, of_list, lengths = np.unique(
-            query, return_index=True, return_inverse=True, return_counts=True
-        )
         out = np.full(len(scores), np.nan)
-        if not len(lists):
+        if not len(rows):
             return out
+        values, query = scores[rows], query[rows]
+        begins = np.append(True, query[1:] != query[:-1])  # of the lists that are not empty
+        first, of_list = np.flatnonzero(begins), np.cumsum(begins) - 1
+        lengths = np.diff(np.append(first, len(rows)))
 
         def sums(terms: Floats) -> Floats:
             return np.bincount(of_list, weights=terms).astype(np.float64)

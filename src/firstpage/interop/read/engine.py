@@ -172,6 +172,15 @@ def query_engine(
     DataError
         If the address, the request or the log is invalid, or the engine does not answer with
         documents; what was received is in the log.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> queries = [("q1", "red shoes"), ("q2", "rain coat")]
+    >>> request = {"query": {"match": {"title": "{{query}}"}}, "_source": False}
+    >>> url = "http://localhost:9200/shop"
+    >>> fp.interop.query_engine(url, queries, "log.jsonl", request=request)  # doctest: +SKIP
+    Run(engine: 2 queries, 200 documents)
     """
     engine, path = EngineRequest(url, request or {}, depth), Path(log)
     if request is not None and not any(text in json.dumps(request) for text in PLACEHOLDERS):
