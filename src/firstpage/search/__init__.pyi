@@ -12,7 +12,7 @@ from firstpage.search.feature_choice import choose_features as choose_features
 from firstpage.search.features import TextFeatures as TextFeatures
 from firstpage.search.first_stage import FirstStage as FirstStage
 from firstpage.search.first_stage import Kind as Kind
-from firstpage.search.first_stage import Retrieved as Retrieved
+from firstpage.search.first_stage import RetrievedDocuments as RetrievedDocuments
 from firstpage.search.first_stage import with_kind as with_kind
 from firstpage.search.forward import Matcher as Matcher
 from firstpage.search.forward import Query as Query
@@ -37,7 +37,6 @@ from firstpage.search.sources import check_choice as check_choice
 from firstpage.search.sources import key_among as key_among
 from firstpage.search.sources import read_old_lines as read_old_lines
 from firstpage.search.stage_tuning import StageTuner as StageTuner
-from firstpage.search.stage_tuning import TunedStage as TunedStage
 from firstpage.search.trec_text import trec_documents as trec_documents
 from firstpage.search.trec_text import trec_topics as trec_topics
 from firstpage.search.tuning import Pools as Pools

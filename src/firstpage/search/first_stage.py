@@ -127,7 +127,7 @@ class FirstStage:
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieved:
+class RetrievedDocuments:
     """The documents that a first stage lists for a query, the best first.
 
     Attributes
@@ -156,13 +156,15 @@ class Retrieved:
         ]
 
 
-def listed_by_one(stage: str, ranking: tuple[Ints, Floats]) -> Retrieved:
+def listed_by_one(stage: str, ranking: tuple[Ints, Floats]) -> RetrievedDocuments:
     """Return what a single stage lists."""
     rows, scores = ranking
-    return Retrieved(rows, scores, (stage,), np.arange(1, len(rows) + 1)[:, None])
+    return RetrievedDocuments(rows, scores, (stage,), np.arange(1, len(rows) + 1)[:, None])
 
 
-def fused(fusion: StageFusion, rankings: Sequence[tuple[Ints, Floats]], depth: int) -> Retrieved:
+def fused(
+    fusion: StageFusion, rankings: Sequence[tuple[Ints, Floats]], depth: int
+) -> RetrievedDocuments:
     """Return the fusion of the lists of all stages."""
     rows, scores = fusion.fuse(rankings)
     rows, scores = rows[:depth], scores[:depth]
@@ -173,7 +175,7 @@ def fused(fusion: StageFusion, rankings: Sequence[tuple[Ints, Floats]], depth: i
             at = np.minimum(np.searchsorted(listed[order], rows), len(listed) - 1)
             known = listed[order][at] == rows
             ranks[known, stage] = order[at[known]] + 1
-    return Retrieved(rows, scores, fusion.stages, ranks)
+    return RetrievedDocuments(rows, scores, fusion.stages, ranks)
 
 
 # --- what is searched by meaning

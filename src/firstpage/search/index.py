@@ -30,7 +30,7 @@ from firstpage.search.first_stage import (
     FirstStageLike,
     LatentDocuments,
     QueryVectors,
-    Retrieved,
+    RetrievedDocuments,
     Space,
     fused,
     listed_by_one,
@@ -574,7 +574,7 @@ class Index:
         depth: int,
         first: FirstStageLike = None,
         matcher: Matcher | None = None,
-    ) -> Retrieved:
+    ) -> RetrievedDocuments:
         """Return the documents that the first stage lists for a query.
 
         Parameters
@@ -590,7 +590,7 @@ class Index:
 
         Returns
         -------
-        Retrieved
+        RetrievedDocuments
             The documents, the best first, with their ranks in every stage.
 
         Raises

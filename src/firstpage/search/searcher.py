@@ -97,6 +97,9 @@ class Searcher:
     own : sequence of str, optional
         The functions that the model may use as features of one's own, as "module:function" or
         "name=module:function".  A model file may call no other function.
+    first : {"bm25", "dense", "hybrid"}, BM25 or FirstStage, optional
+        How documents are retrieved; by default as for the features that the model was trained on,
+        and without a model as the index stores it.
 
     Raises
     ------

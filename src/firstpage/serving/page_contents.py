@@ -13,7 +13,7 @@ import numpy as np
 from starlette.datastructures import QueryParams
 
 from firstpage.core.http import guest_csrf
-from firstpage.search import Retrieved
+from firstpage.search import RetrievedDocuments
 from firstpage.serving.json_messages import ScoreExplanation
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.searching import (
@@ -187,7 +187,7 @@ class RankingComparison:
         return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def origins_of(found: Retrieved) -> list[str]:
+def origins_of(found: RetrievedDocuments) -> list[str]:
     """Return by what a hybrid first stage listed each document; empty texts if it is no hybrid."""
     names = {"bm25": "words", "dense": "meaning"}
     if len(found.stages) == 1:

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType, ValidationError
 from firstpage.core import DataError, Floats, Ints, plain_text
 from firstpage.core.http import JSON
 from firstpage.data.io import RepeatedKey, unique_keys
-from firstpage.search import Query, Retrieved
+from firstpage.search import Query, RetrievedDocuments
 from firstpage.serving import json_messages as messages
 from firstpage.serving import rank_request
 from firstpage.serving.limits import Limits, Refusal
@@ -41,7 +41,7 @@ class Ranking:
     ----------
     query : Query
         The terms of the text.
-    found : Retrieved
+    found : RetrievedDocuments
         The candidates, in the order of the first stage.
     scores : ndarray
         Their scores by the model.
@@ -52,7 +52,7 @@ class Ranking:
     """
 
     query: Query
-    found: Retrieved
+    found: RetrievedDocuments
     scores: Floats
     order: Ints
     request: RankRequest
@@ -90,7 +90,7 @@ class TwoRankings:
         The row of each document in the index.
     model_rank, compared_rank : ndarray of int
         Its ranks from 1; 0 where a side does not list it.
-    compared : Retrieved
+    compared : RetrievedDocuments
         The documents of the other side.
     """
 
@@ -98,7 +98,7 @@ class TwoRankings:
     rows: Ints
     model_rank: Ints
     compared_rank: Ints
-    compared: Retrieved
+    compared: RetrievedDocuments
 
     def best(self, depth: int) -> Ints:
         """Return the positions of the model's first documents."""

@@ -20,7 +20,7 @@ from firstpage.search import (
     Index,
     Matcher,
     Query,
-    Retrieved,
+    RetrievedDocuments,
     TextFeatures,
     with_kind,
 )
@@ -118,7 +118,7 @@ class ServedIndex:
         """Return the terms of a typed text."""
         return self.index.forward.query(text, self.first_stage.typos)
 
-    def retrieve(self, query: Query, stage: FirstStage | None = None) -> Retrieved:
+    def retrieve(self, query: Query, stage: FirstStage | None = None) -> RetrievedDocuments:
         """Return the candidates of a query."""
         return self.index.retrieve(query, self.candidates, stage or self.first_stage, self.matcher)
 

@@ -10,7 +10,7 @@ import pytest
 
 from firstpage.core.errors import DataError
 from firstpage.search import load_encoder
-from firstpage.search.encoders.onnx_graph import INT32, Graph
+from firstpage.search.encoders.onnx_graph import INT32, EncoderGraph
 from tests.search.encoders.models import TOKENS, ids_of, unit, write_json, write_tokenizer
 
 onnx: Any = pytest.importorskip("onnx")
@@ -136,7 +136,7 @@ def test_modules_that_are_not_known_are_refused(folder: Path) -> None:
 
 
 def test_graphs_that_are_written_here_are_valid() -> None:
-    graph = Graph()
+    graph = EncoderGraph()
     weight = graph.weight(TABLE)
     hidden = graph.node("Gather", [weight, "ids"])
     graph.nodes("Split", [hidden], ["left", "right"], axis=2)

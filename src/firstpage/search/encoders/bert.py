@@ -22,7 +22,7 @@ from firstpage.search.encoders.model_files import (
     read_number,
     read_weights,
 )
-from firstpage.search.encoders.onnx_graph import CONTRIB, INT32, Graph
+from firstpage.search.encoders.onnx_graph import CONTRIB, INT32, EncoderGraph
 from firstpage.search.encoders.options import EncoderOptions
 from firstpage.search.encoders.transformer import (
     Forward,
@@ -114,7 +114,7 @@ class BertShape:
 
 def bert_forward(path: Path, shape: BertShape, precision: str) -> Forward:
     """Return the forward pass with the weights of a file."""
-    graph = Graph()
+    graph = EncoderGraph()
     output = _BertGraph(
         graph, _Weights(path, read_weights(path)), shape, precision == "int8"
     ).build()
@@ -156,7 +156,9 @@ class _Weights:
 class _BertGraph:
     """Adds the operators of a forward pass to a graph, with matrix products of int8 or float32."""
 
-    def __init__(self, graph: Graph, weights: _Weights, shape: BertShape, integers: bool) -> None:
+    def __init__(
+        self, graph: EncoderGraph, weights: _Weights, shape: BertShape, integers: bool
+    ) -> None:
         self._graph, self._weights, self._shape = graph, weights, shape
         self._product = self._integer_product if integers else self._float_product
 

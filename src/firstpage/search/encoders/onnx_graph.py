@@ -30,7 +30,7 @@ Attribute = int | float | tuple[int, ...]
 
 
 @dataclass
-class Graph:
+class EncoderGraph:
     """Collects nodes and weights; both are named by the caller or numbered."""
 
     weights: dict[str, Array] = field(default_factory=dict)
