@@ -77,12 +77,18 @@ def test_a_good_mean_of_scores_beats_equal_weights_and_stages() -> None:
     assert tuned.fusion.weights[0] > tuned.fusion.weights[1]
     assert tuned.is_better_than("equal weights")
     assert tuned.is_better_than("poor")
-    comparison = fp.compare(
-        {"equal": StageFusion(stages=("good", "poor")).fuse_runs(list(map(fp.Run.from_dict, tables))),
-         "poor": fp.Run.from_dict(tables[1])},
-        qrels, measures="NDCG@10",
-    )  # fmt: skip
-    assert tuned.baseline.mean() == pytest.approx(comparison.evaluations[0]["NDCG@10"])
+    runs = list(map(fp.Run.from_dict, tables))
+    systems = {
+        "fusion": tuned.held_out_run(runs),
+        "equal weights": StageFusion(stages=("good", "poor")).fuse_runs(runs),
+        **dict(zip(("good", "poor"), runs, strict=True)),
+    }
+    comparison = fp.compare(systems, qrels, measures="NDCG@10", baseline="fusion")
+    for each in comparison.differences:
+        difference, low, high, p = tuned.differences[each.system]
+        expected = (-each.difference, -each.high, -each.low, each.p_corrected)
+        assert (difference, low, high, p) == pytest.approx(expected, abs=1e-9)
+    assert any(each.p != each.p_corrected for each in comparison.differences)
     assert tuned.verdict.startswith("Tuning gains +")
     assert "\n" not in tuned.verdict
     difference = tuned.values.mean() - tuned.baseline.mean()
