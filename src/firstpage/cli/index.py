@@ -19,7 +19,7 @@ from firstpage.search import Index, Kind, read_documents, vector_source
     "index",
     "firstpage index products.jsonl -o shop.index",
     "firstpage index new.jsonl -o shop.index --add",
-    "firstpage index products/ -o shop.index --sync",
+    "firstpage index products.jsonl -o shop.index --sync",
     "firstpage index -o shop.index --delete sku-17 --delete sku-18",
     "firstpage index -o shop.index --vectors minilm",
 )
