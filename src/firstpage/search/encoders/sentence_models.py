@@ -101,7 +101,9 @@ def _loaded(name: str, base: str, seed: int = 0) -> Any:
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
         except ImportError as error:
-            raise missing_dependency(PACKAGE, PACKAGE, FEATURE) from error
+            other = f"encoder {name} is not a folder; loading a model of this name"
+            feature = FEATURE if Path(base).is_dir() else other
+            raise missing_dependency(PACKAGE, PACKAGE, feature) from error
         verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
         logging.set_verbosity(logging.CRITICAL)
         logging.disable_progress_bar()
