@@ -199,7 +199,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_search_in_two_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ranks the documents with the most common signs, of which ties are all taken."""
     rng = np.random.default_rng(seed)
-    vectors = random_vectors(seed, 400, (5, 64, 65, 130)[seed])
+    vectors = random_vectors(seed, 400, (5, 64, 370, 130)[seed])
     deleted, query = rng.random(400) < 0.3, rng.standard_normal(vectors.dimensions)
     differs = (vectors.codes > 0) != (query_codes(query, vectors.dimensions)[0] > 0)
     distances = [

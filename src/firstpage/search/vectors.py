@@ -227,7 +227,7 @@ class StoredVectors:
         """Return the `wanted` rows with the most signs in common with a query, and ties."""
         signs = sign_words(codes[None])[0]
         distances = np.empty(len(self.ends), np.uint16)
-        histograms = np.zeros((len(bounds), 64 * len(signs) + 1), np.int64)
+        histograms = np.zeros((len(bounds), 64 * len(signs) + 2), np.int64)
 
         def compare(i: int) -> None:
             kernel.sign_distances(
@@ -242,9 +242,9 @@ class StoredVectors:
             )
 
         Lanes([[partial(compare, i)] for i in range(len(bounds))]).run()
-        counts = np.cumsum(histograms.sum(axis=0))
+        counts = np.cumsum(histograms.sum(axis=0)[:-1])
         limit = np.searchsorted(counts, min(max(wanted, CHOSEN), counts[-1]))
-        return np.flatnonzero(distances <= limit)
+        return np.flatnonzero(distances <= np.uint16(limit))
 
     def recall(self, deleted: Bools, depth: int = 100, sample: int = 50) -> float:
         """Return which fraction of the best documents search in two steps returns.

@@ -27,7 +27,6 @@ QUADS = np.uint64(0x3333333333333333)
 OCTETS = np.uint64(0x0F0F0F0F0F0F0F0F)
 SUM = np.uint64(0x0101010101010101)
 ONE, TWO, FOUR, TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
-FAR = np.uint16(65535)  # the distance of a document that is left out
 
 
 @inlined_subroutine
@@ -155,22 +154,35 @@ def sign_distances(
 ) -> None:
     """Write in how many signs the nearest vector of each row of lo:hi differs from the query.
 
-    `histogram[n]` gets the number of rows at the distance n.  Rows that are excluded, or have no
-    vectors, are at the distance FAR and not counted.
+    `histogram[n]` gets the number of rows at the distance n.  Its last element is that of rows that
+    are excluded or have no vectors.
     """
+    far = np.uint64(histogram.size - 1)
     begin = ends[lo - 1] if lo > 0 else 0
+    if query.size == 6:  # 384 dimensions: words of the query stay in registers
+        q0, q1, q2, q3, q4, q5 = query[0], query[1], query[2], query[3], query[4], query[5]
+        for row in range(lo, hi):
+            nearest, end = far, ends[row]
+            if excluded[row] == 0:
+                for v in range(begin, end):
+                    distance = count_bits(signs[v, 0] ^ q0) + count_bits(signs[v, 1] ^ q1)
+                    distance += count_bits(signs[v, 2] ^ q2) + count_bits(signs[v, 3] ^ q3)
+                    distance += count_bits(signs[v, 4] ^ q4) + count_bits(signs[v, 5] ^ q5)
+                    nearest = min(distance, nearest)
+            histogram[nearest] += 1
+            distances[row] = np.uint16(nearest)
+            begin = end
+        return
     for row in range(lo, hi):
-        nearest, end = FAR, ends[row]
+        nearest, end = far, ends[row]
         if excluded[row] == 0:
             for v in range(begin, end):
                 total: Any = np.uint64(0)
-                for j in range(signs.shape[1]):
+                for j in range(query.size):
                     total += count_bits(signs[v, j] ^ query[j])
-                distance = np.uint16(total)
-                nearest = distance if distance < nearest else nearest
-            if nearest != FAR:
-                histogram[nearest] += 1
-        distances[row] = nearest
+                nearest = min(total, nearest)
+        histogram[nearest] += 1
+        distances[row] = np.uint16(nearest)
         begin = end
 
 
