@@ -48,7 +48,8 @@ def trec_dl(year: str) -> Collection:
     folder = SOURCE / "passages"
     texts = (folder / f"qrels_text.{year}").read_text(errors="replace").split("\n")
     rows = [line.partition("\t") for line in texts]
-    documents = [{"id": name, "text": text} for name, _, text in rows if text]
+    passages = {name: text for name, _, text in rows if text}  # judged for several queries
+    documents = [{"id": name, "text": text} for name, text in passages.items()]
     lines = (folder / f"topics.{year}.txt").read_text().splitlines()
     topics = {line.partition("\t")[0]: line.partition("\t")[2] for line in lines}
     qrels = fp.read_qrels(folder / f"qrels.{year}")
