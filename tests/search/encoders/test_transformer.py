@@ -15,6 +15,7 @@ import pytest
 from firstpage.core.errors import DataError, MissingDependency
 from firstpage.search import load_encoder
 from firstpage.search.encoders import transformer
+from firstpage.search.encoders.onnx_graph import INT32, Graph
 from tests.search.encoders.models import (
     BERT,
     bert_reference,
@@ -250,6 +251,15 @@ def test_damaged_folders_are_refused_in_one_line(folder: Path, what: str, messag
     with pytest.raises(DataError, match=message) as caught:
         load_encoder(folder).encode_queries(["open"])
     assert "\n" not in str(caught.value)
+
+
+def test_a_session_has_its_own_copy_of_the_weights(folder: Path) -> None:
+    graph = Graph()
+    table = graph.weight(np.ones((3, 300), np.float32))
+    model = graph.model({"ids": (INT32, 2)}, graph.node("Gather", [table, "ids"]), 3)
+    session = transformer.open_session(model, folder, graph.weights)
+    graph.weights[table][:] = 2
+    assert (session.run(None, {"ids": np.zeros((1, 1), np.int32)})[0] == 1).all()
 
 
 def test_a_model_without_a_runtime_names_the_extra(

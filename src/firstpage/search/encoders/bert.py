@@ -118,11 +118,11 @@ def bert_forward(path: Path, shape: BertShape, precision: str) -> Forward:
     output = _BertGraph(
         graph, _Weights(path, read_weights(path)), shape, precision == "int8"
     ).build()
-    model = graph.model({"ids": (INT32, 2), "mask": (INT32, 2)}, output, 3)
+    model = graph.model({"ids": (INT32, 2)}, output, 3)
     session = open_session(model, path, graph.weights)
 
-    def forward(ids: Array, mask: Array) -> Array:
-        hidden: Array = session.run(None, {"ids": ids, "mask": mask})[0]
+    def forward(ids: Array) -> Array:
+        hidden: Array = session.run(None, {"ids": ids})[0]
         return hidden
 
     return forward
@@ -175,11 +175,10 @@ class _BertGraph:
         words = self._weights(name.format("word"), -1, width)
         positions = self._weights(name.format("position"), self._shape.positions, width)
         types = self._weights(name.format("token_type"), -1, width)
-        # padding follows the text and is masked, so that positions may simply be counted
         positions = positions[self._shape.first_position :] + types[0]
         self._graph.nodes(
             f"{CONTRIB}:EmbedLayerNormalization",
-            ["ids", "", *self._added(words, positions), "", *self._norm("embeddings"), "mask"],
+            ["ids", "", *self._added(words, positions), "", *self._norm("embeddings")],
             ["embedded", "lengths"],
             epsilon=self._shape.epsilon,
         )
@@ -196,7 +195,7 @@ class _BertGraph:
         inputs = [f"{prefix}{name}" for name in ("query", "key", "value")]
         self._graph.nodes("Split", [self._product(hidden, weight)], inputs, axis=2)
         attended = self._graph.node(
-            f"{CONTRIB}:MultiHeadAttention", [*inputs, *self._added(bias), "mask"], num_heads=heads
+            f"{CONTRIB}:MultiHeadAttention", [*inputs, *self._added(bias)], num_heads=heads
         )
         hidden = self._residual(f"{prefix}attention.output", attended, hidden, width)
         weight, bias = self._dense(f"{prefix}intermediate.dense", -1, width)

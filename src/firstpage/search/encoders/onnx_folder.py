@@ -63,8 +63,8 @@ def _forward(path: Path, session: Any, pools: bool) -> Forward:
         )
     output = POOLED if pools else session.get_outputs()[0].name
 
-    def forward(ids: Array, mask: Array) -> Array:
-        values = {IDS: ids, MASK: mask, TYPES: np.zeros_like(ids)}
+    def forward(ids: Array) -> Array:
+        values = {IDS: ids, MASK: np.ones_like(ids), TYPES: np.zeros_like(ids)}
         try:
             result: Array = session.run(
                 [output], {each: values[each].astype(dtype) for each, dtype in types.items()}

@@ -1,6 +1,6 @@
 """Graphs of ONNX written as bytes: what onnxruntime reads, without the package onnx.
 
-A graph holds no weights: they are passed to the session as arrays, which it uses as they are.
+The bytes hold no weights: they are passed to the session as arrays, which it copies.
 
 References
 ----------

@@ -1,8 +1,8 @@
 """Transformers by onnxruntime: settings of a model's folder, batches, and pooling.
 
 A session runs in the calling thread; several batches run in several threads.  That takes less CPU
-time than one batch in several threads, which wait for one another in every operator.  Texts are
-sorted by length, so that a batch needs little padding.
+time than one batch in several threads, which wait for one another in every operator.  The texts of
+a batch have equally many tokens, so that none is padded: padding takes time, and a mask takes more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,14 @@ from firstpage.search.encoders.model_files import (
 )
 from firstpage.search.encoders.options import POOLINGS, EncoderOptions
 
-BATCH_TOKENS = 256  # with padding; more do not fit into the cache of a core
+BATCH_TOKENS = 256  # more do not fit into the cache of a core
 MAX_TOKENS = 512  # where a model says nothing
 MODULES_FILE = "modules.json"
 MODULES = ("Transformer", "Pooling", "Normalize")  # of sentence-transformers that are known here
 TOKENIZER = "tokenizer.json"
 
-Forward = Callable[[Array, Array], Array]
-"""From token ids and mask (0: padding), int32, shape (texts, tokens), to the tokens' vectors."""
+Forward = Callable[[Array], Array]
+"""From token ids, int32, shape (texts, tokens), to the vectors of the tokens, or pooled ones."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,7 @@ class TransformerEncoder:
     ) -> None:
         self._tokenizer, self._settings, self._forward = tokenizer, settings, forward
         self._batch_tokens = batch_tokens
-        self._padding = tokenizer.token_to_id("<pad>") or 0
-        self.dimensions = self._pooled([[self._padding]]).shape[1]
+        self.dimensions = self._pooled([[0]]).shape[1]
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Return one vector per text; 0 for a text without tokens."""
@@ -179,35 +179,20 @@ class TransformerEncoder:
         return result
 
     def _pooled(self, ids: Sequence[Sequence[int]]) -> Array:
-        """Return the pooled vectors of a batch of texts."""
-        longest = max(map(len, ids))
-        tokens = np.full((len(ids), longest), self._padding, np.int32)
-        mask = np.zeros((len(ids), longest), np.int32)
-        for row, each in enumerate(ids):
-            tokens[row, : len(each)] = each
-            mask[row, : len(each)] = 1
-        hidden = self._forward(tokens, mask)
+        """Return the pooled vectors of texts with equally many tokens."""
+        hidden = self._forward(np.array(ids, np.int32))
         if hidden.ndim == 2:  # the graph pools
             return hidden
-        if self._settings.pooling == "cls":
-            first: Array = hidden[:, 0]
-            return first
-        weights = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
-        mean: Array = np.matmul(weights[:, None], hidden)[:, 0]
-        return mean
+        pooled: Array = hidden[:, 0] if self._settings.pooling == "cls" else hidden.mean(axis=1)
+        return pooled
 
 
 def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield rows of texts of similar length whose padded tokens are at most `tokens`."""
-    batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[row] > tokens:
-            yield batch
-            batch = []
-        if lengths[row]:
-            batch.append(row)
-    if batch:
-        yield batch
+    """Yield rows of texts of the same length, of at most `tokens` together or one."""
+    rows = [row for row, length in enumerate(lengths) if length]
+    for length, group in groupby(sorted(rows, key=lengths.__getitem__), lengths.__getitem__):
+        same, size = list(group), max(tokens // length, 1)
+        yield from (same[start : start + size] for start in range(0, len(same), size))
 
 
 def transformer_encoder(
