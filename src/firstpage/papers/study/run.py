@@ -315,7 +315,7 @@ def reproduce(
     Examples
     --------
     >>> import firstpage as fp
-    >>> (reproduction,) = fp.papers.reproduce("zhou2013/figure1", seeds=2)
+    >>> (reproduction,) = fp.papers.reproduce("zhou2013/figure1", seeds=3)
     >>> figure1 = reproduction.results[0]
     >>> cell = figure1.cells.cell(**{"discount": "natural logarithm", "DCG difference": 1.0})
     >>> cell.paper, round(cell.ours, 1)
