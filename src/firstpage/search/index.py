@@ -20,6 +20,7 @@ from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.encoders import Encoder, load_encoder
 from firstpage.search.encoders.loading import FUNCTIONS
+from firstpage.search.encoders.options import split_options
 from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.latent import LatentSpace
@@ -287,10 +288,11 @@ class Index:
             check_source(source, record, str(self.path))
             return source
         if self._encoder is None or self._encoder.digest != record["digest"]:
-            if FUNCTIONS.fullmatch(record["name"]):
+            base, _ = split_options(record["name"])
+            if "://" in base or FUNCTIONS.fullmatch(base):
                 raise DataError(
-                    f"{self.path}: its vectors are those of the function {record['name']!r}. An "
-                    "index may call only functions that you name:",
+                    f"{self.path}: its encoder is {record['name']!r}. An index may call only "
+                    "functions and addresses that you name:",
                     Advice("{}.", "vectors", record["name"]),
                 )
             self._encoder = load_encoder(record["name"], record["digest"], str(self.path))
