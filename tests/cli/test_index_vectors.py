@@ -138,7 +138,7 @@ def test_options_that_need_others(shop: Path, run: Any) -> None:
     for options, message in (
         (["docs.jsonl", "-o", "i", "--vector-ids", "ids.txt"], "--vector-ids requires --vectors"),
         (["docs.jsonl", "-o", "i", "--replace-vectors"], "--replace-vectors requires --vectors"),
-        (["-o", "i"], "name DOCUMENTS to index, or --delete, --vectors or --refit"),
+        (["-o", "i"], "name DOCUMENTS to index, or --delete, --vectors, --refit"),
     ):
         result = run("index", *options)
         assert result.returncode == 2
@@ -157,8 +157,8 @@ def test_functions_of_ones_own(shop: Path, run: Any) -> None:
     result = run("index", "new.jsonl", "-o", "i", "--add")
     assert result.returncode == 1
     assert result.stderr == (
-        f"firstpage: error: i: its vectors are those of the function '{name}'. An index may call "
-        f"only functions that you name: --vectors {name}.\n"
+        f"firstpage: error: i: its encoder is '{name}'. An index may call only functions and "
+        f"addresses that its user names. Name it with --vectors {name}.\n"
     )
     assert len(fp.Index("i")) == 3
     result = run("index", "new.jsonl", "-o", "i", "--add", "--vectors", name)

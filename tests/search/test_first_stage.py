@@ -277,7 +277,9 @@ def test_a_model_searches_as_its_candidates_were_retrieved(
     again = fp.Searcher(fp.Index(index.path, ENCODER), tmp_path / "model.json").search("jacket")
     assert again.ids == results.ids
     np.testing.assert_allclose(again.scores, results.scores)
-    with pytest.raises(DataError, match=r"only functions that you name: Index\(.., encoder="):
+    with pytest.raises(
+        DataError, match=r"only functions and addresses that you name: Index\(.., encoder="
+    ):
         fp.Searcher(fp.Index(index.path), model).search("jacket")
     assert fp.Searcher(index, model, first="bm25").search("jacket").ids == ()
 

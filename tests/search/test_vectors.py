@@ -590,6 +590,26 @@ def test_bad_encoders(tmp_path: Path) -> None:
     assert len(stored(index).search(np.ones(16), 5, index.forward.deleted)[0]) == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["own:embed", "own:embed?query=q", "http://localhost:1/v1/embeddings#m"]
+)
+def test_an_index_calls_only_what_is_named(
+    index: Index, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index of somebody else must neither run code nor send texts and keys anywhere."""
+    encoder = HashEncoder(salt="own")
+    encoder.name = name
+    with pytest.warns(FirstpageWarning, match="1 of 4 documents have no text"):
+        index.add_vectors(encoder, replace=True)
+    index.add([{"id": "m", "text": "red"}])
+    again = Index(index.path)
+    monkeypatch.setattr("firstpage.search.index.load_encoder", lambda *_: pytest.fail("loaded"))
+    with pytest.raises(DataError, match=r"An index may call only functions and addresses that"):
+        again.add([{"id": "n", "text": "red"}])
+    assert again.add([{"id": "n", "text": "red shoes"}], vectors=encoder).embedded == 1
+    again.delete(["n"])
+
+
 def test_the_encoder_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
 

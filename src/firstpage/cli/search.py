@@ -59,8 +59,9 @@ first_option = click.option(
 
 encoder_option = click.option(
     "--encoder",
-    metavar="MODULE:FUNCTION",
-    help="Function of your own that the vectors of INDEX were computed by.",
+    metavar="NAME",
+    help="Encoder of the vectors of INDEX, where it is a function of your own (MODULE:FUNCTION) or "
+    "an address.",
 )
 query_vectors_option = click.option(
     "--query-vectors",

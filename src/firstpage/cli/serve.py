@@ -38,8 +38,9 @@ from firstpage.core import require_extras
 )
 @click.option(
     "--encoder",
-    metavar="MODULE:FUNCTION",
-    help="With --index: function of your own that its vectors were computed by.",
+    metavar="NAME",
+    help="With --index: encoder of its vectors, where it is a function of your own "
+    "(MODULE:FUNCTION) or an address.",
 )
 @click.option(
     "--feature",

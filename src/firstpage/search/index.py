@@ -21,6 +21,7 @@ from firstpage.search import storage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.encoders import Encoder, load_encoder
 from firstpage.search.encoders.loading import FUNCTIONS
+from firstpage.search.encoders.options import split_options
 from firstpage.search.engine import SearchEngine
 from firstpage.search.first_stage import (
     MIN_WINDOW,
@@ -318,7 +319,7 @@ class Index:
         if source is not None:
             check_source(source, record, str(self.path))
             return source
-        return self.encoder
+        return self._loaded_encoder("vectors")
 
     def delete(self, ids: Iterable[str]) -> IndexChanges:
         """Delete documents.
@@ -766,25 +767,30 @@ class Index:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the vectors, loaded when it is first used."""
+        return self._loaded_encoder("encoder")
+
+    def _loaded_encoder(self, parameter: str) -> Encoder:
+        """Return the encoder; where its user must name it, `parameter` does."""
         record = self.encoder_record
         if record is None:
             raise DataError(f"{self.path}: has no vectors, so it has no encoder.")
         with self._encoder_lock:
             if self._encoder is None or self._encoder.digest != record["digest"]:
-                self._encoder = self._load_encoder(record)
+                self._encoder = self._load_encoder(record, parameter)
             return self._encoder
 
-    def _load_encoder(self, record: Mapping[str, Any]) -> Encoder:
-        """Return the encoder of a record; call only a function that the caller has named."""
+    def _load_encoder(self, record: Mapping[str, Any], parameter: str) -> Encoder:
+        """Return the encoder of a record; call only a function that the user has named."""
         named, name = self._named_encoder, record["name"]
         if isinstance(named, Encoder):
             check_source(named, record, str(self.path))
             return named
-        if FUNCTIONS.fullmatch(name) and named != name:
+        base, _ = split_options(name)
+        if ("://" in base or FUNCTIONS.fullmatch(base)) and named != name:
             raise DataError(
-                f"{self.path}: its vectors are those of the function {name!r}. An index may call "
-                f"only functions that you name: Index(.., encoder={name!r}), or --encoder {name} "
-                "of candidates, features, search and serve."
+                f"{self.path}: its encoder is {name!r}. An index may call only functions and "
+                "addresses that its user names.",
+                Advice("Name it with {}.", parameter, name),
             )
         return _loaded(name, record["digest"], str(self.path))
 
