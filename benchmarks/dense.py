@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,10 @@ def passages(file: Path) -> dict[str, Any]:
         documents: dict[str, str] = {}
         queries: dict[str, str] = {}
         for year in ("19", "20"):
-            for line in (source / f"qrels_text.dl{year}").read_text("utf-8").splitlines():
+            for line in (source / f"qrels_text.dl{year}").read_text("utf-8").split("\n"):
                 name, _, text = line.partition("\t")
-                documents.setdefault(name, text)
+                if text:
+                    documents.setdefault(name, text)
             rows = (source / f"topics.dl{year}.txt").read_text("utf-8").splitlines()
             queries |= dict(row.split("\t", 1) for row in rows)
         encoder, start = load_encoder("minilm"), time.process_time()
@@ -125,11 +127,13 @@ def loss(data: dict[str, Any]) -> None:
             for i, query in enumerate(data["query_ids"].tolist())
             if query in judged
         }
-        result = fp.evaluate(
-            Run.from_dict(run),
-            Qrels.from_dict(judged),
-            measures=["NDCG@10", f"Recall(rel=2)@{DEPTH}"],
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about unjudged documents
+            result = fp.evaluate(
+                Run.from_dict(run),
+                Qrels.from_dict(judged),
+                measures=["NDCG@10", f"Recall(rel=2)@{DEPTH}"],
+            )
         same = np.mean([np.isin(a, b).mean() for a, b in zip(best, top, strict=True)])
         error = np.abs(values - scores["float32"]).max()
         means = [f"{mean:.4f}" for mean in result.means.values()]

@@ -425,13 +425,14 @@ def test_a_failing_encoder_leaves_the_old_vectors(index: Index, encoder: HashEnc
 
 
 @pytest.mark.parametrize("cut", [1, 10, 30, 400])
-def test_a_journal_that_was_cut(tmp_path: Path, cut: int) -> None:
+@pytest.mark.parametrize("rest", [b"", b"\xff" * 200])
+def test_a_journal_that_was_cut(tmp_path: Path, cut: int, rest: bytes) -> None:
     path = tmp_path / "i"
     with pytest.raises(DataError), pytest.warns(FirstpageWarning):
         Index.from_documents(many(600), path, latent=0, vectors=HashEncoder(fail_after=300))
     journal = path / JOURNAL
     content = journal.read_bytes()
-    journal.write_bytes(content[:-cut])
+    journal.write_bytes(content[:-cut] + rest)
     encoder = HashEncoder()
     assert Index(path).add_vectors(encoder).embedded > 344
     assert by_id(Index(path)) == {f"d{i}": expected_codes(encoder, f"word{i}") for i in range(600)}

@@ -108,36 +108,56 @@ class Journal:
         settings = {"encoder": encoder["digest"], "dimensions": self._dimensions}
         windows = {"window": WINDOW, "step": STEP, "max_passages": MAX_PASSAGES}
         header = json.dumps({**settings, **windows}).encode() + b"\n"
-        self.known: dict[bytes, Codes] = {}
+        self._offset_of: dict[bytes, int] = {}
         self._stream = open(self._path, "a+b")  # noqa: SIM115
         self._stream.seek(0)
-        if self._stream.readline(1 << 16) != header:
-            self._stream.truncate(0)
-            self._stream.write(header)
-        else:
-            self._read()
+        is_own = self._stream.readline(1 << 16) == header
+        self._end = self._stream.tell() if is_own else 0
+        while is_own and (record := self._read(self._end)) is not None:
+            digest, codes = record
+            self._offset_of[digest] = self._end
+            self._end += PREFIX.size + codes[0].nbytes + codes[1].nbytes
+        self._stream.truncate(self._end)  # what a killed writer may leave
+        if not is_own:
+            self._end = self._stream.write(header)
 
-    def _read(self) -> None:
-        """Read all complete records; drop the rest, which a killed writer may leave."""
-        end = self._stream.tell()
-        while len(prefix := self._stream.read(PREFIX.size)) == PREFIX.size:
-            checksum, digest, count = PREFIX.unpack(prefix)
-            content = self._stream.read(count * (4 + self._dimensions))
-            if zlib.crc32(prefix[4:] + content) != checksum:
-                break
-            end = self._stream.tell()
-            scales = np.frombuffer(content, np.float32, count)
-            codes = np.frombuffer(content, np.int8, offset=4 * count)
-            self.known[digest] = codes.reshape(count, self._dimensions), scales
-        self._stream.truncate(end)
-        self._stream.seek(end)
+    def _read(self, offset: int) -> tuple[bytes, Codes] | None:
+        """Return the record at an offset; None where it is not complete."""
+        self._stream.seek(offset)
+        prefix = self._stream.read(PREFIX.size)
+        if len(prefix) < PREFIX.size:
+            return None
+        checksum, digest, count = PREFIX.unpack(prefix)
+        if count > 1 + MAX_PASSAGES:
+            return None
+        content = self._stream.read(count * (4 + self._dimensions))
+        if zlib.crc32(prefix[4:] + content) != checksum:
+            return None
+        scales = np.frombuffer(content, np.float32, count)
+        codes = np.frombuffer(content, np.int8, offset=4 * count)
+        return digest, (codes.reshape(count, self._dimensions), scales)
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self._offset_of)
+
+    def __contains__(self, digest: bytes) -> bool:
+        """Return whether the vectors of a text are stored."""
+        return digest in self._offset_of
+
+    def get(self, digest: bytes) -> Codes | None:
+        """Return the vectors of a text, or None if they are not stored."""
+        offset = self._offset_of.get(digest)
+        record = None if offset is None else self._read(offset)
+        return None if record is None else record[1]
 
     def append(self, digest: bytes, codes: Codes) -> None:
         """Store the vectors of a text."""
         content = codes[1].tobytes() + codes[0].tobytes()
         prefix = PREFIX.pack(0, digest, len(codes[1]))[4:]
-        self._stream.write(struct.pack("<I", zlib.crc32(prefix + content)) + prefix + content)
-        self.known[digest] = codes
+        record = struct.pack("<I", zlib.crc32(prefix + content)) + prefix + content
+        self._offset_of[digest] = self._end
+        self._end += self._stream.write(record)
 
     def flush(self) -> None:
         """Hand all records to the system, so that a killed process does not lose them."""
@@ -186,11 +206,11 @@ class Embedder:
     def codes(self, documents: Sequence[Document]) -> list[Codes | None]:
         """Return the vectors of documents, which are ids and words."""
         digests = [text_digest(words) for _, words in documents]
-        known, stored = self._journal.known, self._reusable.get
+        journal, stored = self._journal, self._reusable.get
         missing = {
             digest: passages(words)
             for digest, (_, words) in zip(digests, documents, strict=True)
-            if words and digest not in known and stored(digest) is None
+            if words and digest not in journal and stored(digest) is None
         }
         if missing:
             texts = [text for each in missing.values() for text in each]
@@ -198,10 +218,10 @@ class Embedder:
             ends = np.cumsum([len(each) for each in missing.values()])
             for digest, each in zip(missing, np.split(vectors, ends[:-1]), strict=True):
                 # zeros are the vectors of texts without tokens
-                self._journal.append(digest, document_codes(each[each.any(axis=1) & each[0].any()]))
-            self._journal.flush()
+                journal.append(digest, document_codes(each[each.any(axis=1) & each[0].any()]))
+            journal.flush()
             self.computed += len(missing)
-        return [known.get(digest) or stored(digest) for digest in digests]
+        return [journal.get(digest) or stored(digest) for digest in digests]
 
     def report(self, ids: Mapping[str, int]) -> None:
         """Do nothing: an encoder has no vectors of other documents."""
@@ -209,9 +229,9 @@ class Embedder:
     def close(self, is_finished: bool) -> None:
         """Close the journal; say that it is kept if not all documents are embedded."""
         self._journal.close()
-        if self._journal.known and not is_finished:
+        if len(self._journal) and not is_finished:
             warn(
-                f"{self._folder}: the vectors of {len(self._journal.known):,} documents are kept, "
+                f"{self._folder}: the vectors of {len(self._journal):,} documents are kept, "
                 "so that they need not be computed again."
             )
 
