@@ -96,6 +96,12 @@ def test_the_usual_stage_follows_the_vectors(tmp_path: Path) -> None:
     assert ids(index, "crimsen") == ["sneaker"]
 
 
+def test_vectors_that_are_lost_are_reported(tmp_path: Path) -> None:
+    create(tmp_path / "i", vectors=ENCODER)
+    with pytest.warns(FirstpageWarning, match=r"had vectors of tests.search.meaning:encode; the"):
+        fp.Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0, overwrite=True)
+
+
 def test_without_vectors_nothing_is_found_by_meaning(tmp_path: Path) -> None:
     index = fp.Index.from_documents(DOCUMENTS, tmp_path / "i", latent=0)
     for kind in ("dense", "hybrid"):
@@ -278,7 +284,7 @@ def test_a_model_searches_as_its_candidates_were_retrieved(
     assert again.ids == results.ids
     np.testing.assert_allclose(again.scores, results.scores)
     with pytest.raises(
-        DataError, match=r"only functions and addresses that you name: Index\(.., encoder="
+        DataError, match=r"Name it with encoder="
     ):
         fp.Searcher(fp.Index(index.path), model).search("jacket")
     assert fp.Searcher(index, model, first="bm25").search("jacket").ids == ()

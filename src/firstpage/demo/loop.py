@@ -316,7 +316,7 @@ def _rankings(
 ) -> Runs:
     """Rank all questions by the first stages and by four rankers, none of which has seen them."""
     folds = split_folds(data, FOLDS, SEED)
-    with printer.progress("BM25") as progress:
+    with printer.progress("BM25") as progress, _without_warnings():  # of questions without words
         baseline = tuned_bm25(index, collection.queries, labels.labels, folds, DEPTH, progress)
     with printer.progress("models") as progress:
         runs = {BASELINE: baseline, **_hybrid(index, collection), **learned_runs(folds, progress)}

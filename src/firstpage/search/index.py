@@ -242,6 +242,8 @@ class Index:
         source, change = vector_source(vectors), NO_SOURCE
         if source is not None and folder.exists():
             change = VectorChange(source, True, _vectors_of(folder, source), progress)
+        elif folder.exists() and (lost := _recorded_encoder(folder)):
+            warn(f"{folder}: had vectors of {lost}; the new index has none, since none were named.")
         present: dict[str, None] = {}
         observed = _observed(chain(sample, stream), present)
         create(folder, observed, schema, latent, progress, change)
@@ -986,6 +988,15 @@ def vector_source(
 def _encoder_of(source: Encoder | PrecomputedVectors | None) -> Encoder | None:
     """Return the encoder that a source of vectors has."""
     return source.encoder if isinstance(source, PrecomputedVectors) else source
+
+
+def _recorded_encoder(folder: Path) -> str:
+    """Return the name of the encoder of an index that is replaced, if it has vectors."""
+    try:
+        vectors = read_manifest(folder).get("vectors")
+    except DataError:  # such as a damaged one
+        return ""
+    return str(vectors["encoder"]["name"]) if vectors else ""
 
 
 def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVectors | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -50,6 +51,7 @@ from firstpage.search.vector_writer import (
 from firstpage.search.vectors import read_vectors
 
 BATCH = 2000  # documents that are analyzed at a time
+REMOVALS, REMOVAL_PAUSE = 20, 0.05  # attempts, and seconds between them
 MAX_NOTES = 5  # about fields that are not searched
 
 
@@ -168,8 +170,13 @@ class IndexWriter:
         self._opened.close()
 
     def _drop_uncommitted(self) -> None:
-        if self._manifest["generation"] < self._generation:
+        if self._manifest["generation"] == self._generation:
+            return
+        for _ in range(REMOVALS):  # a thread of the engine may still create a file meanwhile
             self._remove_generation()
+            if self._generation not in storage.generations(self._folder).values():
+                return
+            time.sleep(REMOVAL_PAUSE)
 
     def _remove_generation(self) -> None:
         """Remove what belongs to the generation of this writer."""
