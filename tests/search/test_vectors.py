@@ -24,18 +24,24 @@ from firstpage.search.vector_writer import JOURNAL, MAX_PASSAGES, STEP, WINDOW, 
 from firstpage.search.vectors import StoredVectors, document_codes, query_codes, sign_words
 
 
-class HashEncoder:
+class HashEncoder(Encoder):
     """A vector per text that depends on its words only, and a record of what was encoded."""
 
-    name = "hash"
-
-    def __init__(self, dimensions: int = 16, salt: str = "", fail_after: int | None = None) -> None:
-        self.dimensions, self.salt, self.fail_after = dimensions, salt, fail_after
-        self.digest = hashlib.sha256(f"{dimensions} {salt}".encode()).hexdigest()
+    def __init__(
+        self,
+        dimensions: int = 16,
+        salt: str = "",
+        fail_after: int | None = None,
+        name: str = "hash",
+    ) -> None:
+        digest = hashlib.sha256(f"{dimensions} {salt}".encode()).hexdigest()
+        encode = self.encode_documents
+        super().__init__(name, digest, dimensions, queries=encode, documents=encode)
+        self.salt, self.fail_after = salt, fail_after
         self.encoded: list[str] = []
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "digest": self.digest, "dimensions": self.dimensions}
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # which the class does not allow others
 
     def encode_documents(self, texts: Sequence[str]) -> np.ndarray:
         if self.fail_after is not None and len(self.encoded) + len(texts) > self.fail_after:
@@ -322,7 +328,8 @@ def test_overwriting_uses_known_vectors(index: Index, encoder: HashEncoder) -> N
     again = Index.from_documents(new, index.path, latent=0, overwrite=True, vectors=encoder)
     assert encoder.encoded == ["something new"]
     assert sorted(by_id(again)) == ["a", "d", "z"]
-    Index.from_documents(new, index.path, latent=0, overwrite=True)
+    with pytest.warns(FirstpageWarning, match="had vectors of hash; the new index has none"):
+        Index.from_documents(new, index.path, latent=0, overwrite=True)
     assert Index(index.path).vectors is None
 
 
@@ -598,8 +605,7 @@ def test_an_index_calls_only_what_is_named(
     index: Index, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An index of somebody else must neither run code nor send texts and keys anywhere."""
-    encoder = HashEncoder(salt="own")
-    encoder.name = name
+    encoder = HashEncoder(salt="own", name=name)
     with pytest.warns(FirstpageWarning, match="1 of 4 documents have no text"):
         index.add_vectors(encoder, replace=True)
     index.add([{"id": "m", "text": "red"}])

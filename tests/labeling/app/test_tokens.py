@@ -119,9 +119,8 @@ def test_forged_tokens(site: Site, forged: str) -> None:
     for value in (forged, secret[:-1], secret + "x", token_hash(secret)):
         if not value.startswith("firstpage_"):
             value = f"firstpage_{value}"
-        reply = client.get(
-            "/api/v1/me", headers={"Authorization": f"Bearer {value}".encode("latin-1")}
-        )
+        header = b"Authorization", f"Bearer {value}".encode("latin-1")
+        reply = client.get("/api/v1/me", headers=[header])
         assert reply.status_code == 401
         assert reply.headers["www-authenticate"] == "Bearer"
 

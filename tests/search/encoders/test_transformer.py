@@ -15,7 +15,7 @@ import pytest
 from firstpage.core.errors import DataError, MissingDependency
 from firstpage.search import load_encoder
 from firstpage.search.encoders import transformer
-from firstpage.search.encoders.onnx_graph import INT32, Graph
+from firstpage.search.encoders.onnx_graph import INT32, EncoderGraph
 from tests.search.encoders.models import (
     BERT,
     bert_reference,
@@ -254,7 +254,7 @@ def test_damaged_folders_are_refused_in_one_line(folder: Path, what: str, messag
 
 
 def test_a_session_has_its_own_copy_of_the_weights(folder: Path) -> None:
-    graph = Graph()
+    graph = EncoderGraph()
     table = graph.weight(np.ones((3, 300), np.float32))
     model = graph.model({"ids": (INT32, 2)}, graph.node("Gather", [table, "ids"]), 3)
     session = transformer.open_session(model, folder, graph.weights)
