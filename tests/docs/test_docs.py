@@ -15,6 +15,7 @@ from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
 from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+pytestmark = pytest.mark.usefixtures("shared_statements")
 NEED_TORCH = ("torch.md",)
 RUN_PAGES = [
     pytest.param(page, marks=pytest.mark.torch if page.name in NEED_TORCH else (), id=page.name)
