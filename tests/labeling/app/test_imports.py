@@ -372,15 +372,15 @@ def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
 
 
 def test_a_header_of_many_columns_is_read_fast() -> None:
-    header = b",".join(b"c%d" % i for i in range(1_000_000))
+    header = b",".join(b"c%d" % i for i in range(200_000))
     with pytest.raises(
-        DataError, match=r"^d\.csv:1: has 1,000,000 columns; at most 1,000 are read"
+        DataError, match=r"^d\.csv:1: has 200,000 columns; at most 1,000 are read"
     ):
         read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
-    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
+    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 100_000 + b"</DOC>\n"
     parsed = (
         read(sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block)))
         .queries[0]
