@@ -373,9 +373,7 @@ def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
 
 def test_a_header_of_many_columns_is_read_fast() -> None:
     header = b",".join(b"c%d" % i for i in range(200_000))
-    with pytest.raises(
-        DataError, match=r"^d\.csv:1: has 200,000 columns; at most 1,000 are read"
-    ):
+    with pytest.raises(DataError, match=r"^d\.csv:1: has 200,000 columns; at most 1,000 are read"):
         read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 

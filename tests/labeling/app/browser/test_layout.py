@@ -181,6 +181,7 @@ def test_more_pages_are_accessible(site: Live) -> None:
         page = lead if path.startswith("/p/") else admin
         page.goto(site.url + path)
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+        expect(page.locator("h1")).to_have_count(1)
         expect_accessible(page)
         page.set_viewport_size({"width": 390, "height": 844})
         expect_large_targets(page)
