@@ -10,7 +10,7 @@ from tests.labeling.app.statements import sharing_compiled_statements
 
 
 def test_a_second_store_compiles_nothing(tmp_path: Path) -> None:
-    sizes = []
+    compiled = []
     with sharing_compiled_statements() as statements:
         for name in ("first", "second"):
             store = Store(tmp_path / name).prepare()
@@ -20,6 +20,6 @@ def test_a_second_store_compiles_nothing(tmp_path: Path) -> None:
             store.close()
             assert row is not None
             assert row.login == name
-            sizes.append(len(statements))
-    assert sizes[0] > 2
-    assert sizes[1] == sizes[0]
+            compiled.append(dict(statements))
+    assert len(compiled[0]) > 2
+    assert compiled[1] == compiled[0], "the same objects"
