@@ -201,6 +201,15 @@ def real_data(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture(scope="session")
+def shared_statements() -> Iterator[None]:
+    """Let all stores of a process compile each SQL statement once."""
+    from tests.labeling.app.statements import sharing_compiled_statements
+
+    with sharing_compiled_statements():
+        yield
+
+
+@pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Yield the URL of a PostgreSQL server; skip the test if PostgreSQL is not installed."""
     from tests.labeling.app import postgres

@@ -21,6 +21,8 @@ from firstpage.labeling.app.store.projects import find_project
 from tests.labeling.endpoint import Stub, served
 from tests.narrow import present
 
+pytestmark = pytest.mark.usefixtures("shared_statements")
+
 
 @pytest.mark.parametrize(
     "words",

@@ -13,6 +13,8 @@ import firstpage as fp
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from tests.narrow import instance, present
 
+pytestmark = pytest.mark.usefixtures("shared_statements")
+
 COLORS, THINGS = ("red", "blue", "green"), ("shoe", "coat", "sock")
 KEYS = """
 def first(query, left, right):

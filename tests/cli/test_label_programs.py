@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("shared_statements")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, run: Any) -> Path:

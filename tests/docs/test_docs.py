@@ -16,6 +16,7 @@ from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
 from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+pytestmark = pytest.mark.usefixtures("shared_statements")
 NEED_TORCH = ("torch.md",)
 NEED_ENCODER = ("README.md", "loop.md")
 WITHOUT_ENCODER = pytest.mark.skipif(

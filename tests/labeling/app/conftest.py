@@ -15,6 +15,11 @@ from tests.labeling.app import postgres
 from tests.labeling.app.site import Clock, Site
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_statements(shared_statements: None) -> None:
+    """Compile each SQL statement once."""
+
+
 @pytest.fixture(autouse=True)
 def quick_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use Argon2 with a low cost; tests of its time use the fixture `real_passwords`."""

@@ -284,15 +284,15 @@ def test_decompression_bombs_are_stopped(name: str) -> None:
     if name.endswith("parquet"):
         buffer = io.BytesIO()
         rows = {
-            "query": ["q"] * 200_000,
-            "document": ["d"] * 200_000,
-            "text": ["x" * 200] * 200_000,
+            "query": ["q"] * 75_000,
+            "document": ["d"] * 75_000,
+            "text": ["x" * 200] * 75_000,
         }
         polars.DataFrame(rows).write_parquet(buffer, compression="zstd")
         packed = buffer.getvalue()
     else:
-        packed = gzip.compress(b"0" * 50_000_000)
-    assert len(packed) < 2_000_000
+        packed = gzip.compress(b"0" * 15_000_000)
+    assert len(packed) < 1_000_000
     with pytest.raises(DataError, match=r"contains more than|a line is longer than"):
         read(sources(documents=file(name, packed)), ReadLimits(bytes=5_000_000))
 
@@ -324,8 +324,8 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(row_reader, "_decoded", counted)
     given, name = READ_AS[kind]
     collection = {"collection": file("c", COLLECTION)} if kind in ("run", "letor") else {}
-    bomb = gzipped(b"\n" * 50_000_000)
-    assert len(bomb) < 100_000
+    bomb = gzipped(b"\n" * 5_000_000)
+    assert len(bomb) < 10_000
     with pytest.raises(DataError, match=rf"^{name}: contains more than 1,000 lines; split it\.$"):
         read(sources(**{given: file(name, bomb)}, **collection), ReadLimits(lines=1000))
     assert calls <= 1000
@@ -333,7 +333,7 @@ def test_blank_lines_are_counted_too(kind: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_collection_of_blank_lines_is_stopped() -> None:
     for name in ("c.gz", "c.jsonl.gz"):
-        bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 50_000_000))
+        bomb = file(name, gzipped(b"<DOC>\n", b"\n" * 5_000_000))
         with pytest.raises(DataError, match=f"^{name}: contains more than 1,000 lines"):
             read(sources(run=file("r", RUN), collection=bomb), ReadLimits(lines=1000))
 
@@ -368,19 +368,17 @@ def test_rows_columns_and_cells_have_limits() -> None:
 def test_a_parquet_file_of_nothing_but_rows_is_stopped() -> None:
     """Empty cells take no bytes, so a limit on bytes does not suffice."""
     with pytest.raises(DataError, match="contains more than 1,000,000 rows"):
-        read(sources(documents=file("d.parquet", parquet(3_000_000, 1))))
+        read(sources(documents=file("d.parquet", parquet(1_000_001, 1))))
 
 
 def test_a_header_of_many_columns_is_read_fast() -> None:
-    header = b",".join(b"c%d" % i for i in range(1_000_000))
-    with pytest.raises(
-        DataError, match=r"^d\.csv:1: has 1,000,000 columns; at most 1,000 are read"
-    ):
+    header = b",".join(b"c%d" % i for i in range(200_000))
+    with pytest.raises(DataError, match=r"^d\.csv:1: has 200,000 columns; at most 1,000 are read"):
         read(sources(documents=file("d.csv", header + b"\n1,2\n")))
 
 
 def test_unclosed_tags_are_parsed_in_linear_time() -> None:
-    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 500_000 + b"</DOC>\n"
+    block = b"<DOC><DOCNO>A</DOCNO>" + b"<TEXT><TITLE>" * 100_000 + b"</DOC>\n"
     parsed = (
         read(sources(run=file("r", b"1 Q0 A 1 1 x\n"), collection=file("c", block)))
         .queries[0]

@@ -25,10 +25,20 @@ def axe_script() -> str:
 
 def expect_accessible(page: Page) -> None:
     """Check that axe finds no violation, and in dark mode no contrast that is too low."""
+    _check(page, {"light": None, "dark": ["color-contrast"]})
+
+
+def expect_large_targets(page: Page) -> None:
+    """Check that axe finds no target that is too small for a finger."""
+    _check(page, {"light": ["target-size"]})
+
+
+def _check(page: Page, rules_by_scheme: dict[str, list[str] | None]) -> None:
+    """Check the rules of each color scheme, None for all."""
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(axe_script())
     page.evaluate(PLAIN)
-    for scheme, rules in (("light", None), ("dark", ["color-contrast"])):
+    for scheme, rules in rules_by_scheme.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
         options: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False, "rules": RULES}
         violations = page.evaluate(RUN, {**options, "runOnly": rules} if rules else options)
