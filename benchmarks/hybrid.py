@@ -24,6 +24,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data.formats import to_run
+from firstpage.interop.report import means_table
 from firstpage.search import StageTuner
 
 DEPTH, FOLDS, SEED = 100, 5, 0
@@ -114,7 +115,12 @@ def main(names: list[str], encoder: str) -> None:
             f"\n{name}: {len(documents):,} documents, {len(queries)} queries, {encoder}; indexed "
             f"in {seconds:.0f} s of CPU"
         )
-        print(compared)
+        print(means_table(compared).text())
+        for d in compared.differences:
+            print(
+                f"  {d.measure}: {LEARNED} - {d.system} = {-d.difference:+.4f} "
+                f"({-d.high:+.4f} to {-d.low:+.4f}), p = {d.p_corrected:.4f}"
+            )
         worse += [
             f"{name}: {d.system}"
             for d in compared.differences

@@ -2,12 +2,17 @@
 
     FIRSTPAGE_DATA=data python benchmarks/search.py                # 30 seconds a row
     FIRSTPAGE_DATA=data python benchmarks/search.py --seconds 300
+    FIRSTPAGE_DATA=data python benchmarks/search.py --hybrid       # 100,000 documents, wordllama
 
 Every request is another query of the 225: the engine retrieves, BM25 scores again, all features of
 100 candidates are computed, and the model ranks them.  The server is one process, the client
 another.  Requests go out on a fixed schedule, whether or not earlier ones have been answered, and a
 latency counts from the scheduled moment.  The bar is a p99 below 60 ms at 20 requests per second on
 two cores; the load of the machine and the CPU time per request are printed with it.
+
+With --hybrid the documents are 100,000 pieces of the judged passages of TREC Deep Learning, the
+queries its topics, and the first stage fuses BM25 and the vectors of a static encoder; the bar is a
+p99 below 40 ms.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from common import seconds, show, versions
 from serve import Server, results_of, start_clients
 
 RATE, BAR = 20.0, 0.060
+HYBRID_BAR, PIECES, PIECE_WORDS = 0.040, 100_000, 12
 GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}  # Cranfield's codes; others are not relevant
 PATHS = {
     "/search": "/search?q={}",
@@ -65,6 +71,43 @@ def collection(folder: Path) -> tuple[Path, Path, list[str]]:
     return folder / "cran.index", folder / "model.json", texts
 
 
+def pieces(folder: Path) -> tuple[Path, Path, list[str]]:
+    """The index of 100,000 pieces of passages with vectors, a model, and the texts of topics."""
+    import firstpage as fp
+
+    source = Path(os.environ.get("FIRSTPAGE_DATA", "data")) / "passages"
+    documents, queries, judged = {}, [], {}
+    for year in ("dl19", "dl20"):
+        lines = (source / f"qrels_text.{year}").read_text(errors="replace").split("\n")
+        passages = dict(line.partition("\t")[::2] for line in lines if "\t" in line)
+        parts: dict[str, list[str]] = {}
+        for name, text in passages.items():
+            words = text.split()
+            for start in range(0, len(words), PIECE_WORDS):
+                key = f"{name}-{start}"
+                documents[key] = " ".join(words[start : start + 2 * PIECE_WORDS])
+                parts.setdefault(name, []).append(key)
+        topics = (source / f"topics.{year}.txt").read_text().splitlines()
+        queries += [tuple(line.partition("\t")[::2]) for line in topics]
+        for query, grades in fp.read_qrels(source / f"qrels.{year}").to_dict().items():
+            judged[query] = {k: g for name, g in grades.items() for k in parts.get(name, ())}
+    chosen = [{"id": key, "text": text} for key, text in list(documents.items())[:PIECES]]
+    known = {each["id"] for each in chosen}
+    judged = {q: {k: g for k, g in grades.items() if k in known} for q, grades in judged.items()}
+    queries = [(name, text) for name, text in queries if any(judged.get(name, {}).values())]
+    start_time = time.process_time()
+    index = fp.Index.from_documents(chosen, folder / "pieces.index", vectors="wordllama")
+    seconds_used = time.process_time() - start_time
+    print(f"{len(chosen):,} documents indexed in {seconds_used:.1f} s of CPU", flush=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        candidates = index.candidates(queries)
+        data = fp.TextFeatures(index).dataset(queries, candidates, fp.Qrels.from_dict(judged))
+    fp.RankSVM(normalize="minmax").fit(data).save(folder / "model.json")
+    print(f"{data.X.shape[1]} features, {len(queries)} queries", flush=True)
+    return folder / "pieces.index", folder / "model.json", [text for _, text in queries]
+
+
 def measure(server: Server, path: str, texts: list[str], duration: float) -> dict[str, Any]:
     """Return latencies, errors and CPU time of the server for all queries in turn."""
     requests = [
@@ -82,10 +125,12 @@ def measure(server: Server, path: str, texts: list[str], duration: float) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--hybrid", action="store_true")
     options = parser.parse_args()
     rows, failed = [], []
+    bar = HYBRID_BAR if options.hybrid else BAR
     with tempfile.TemporaryDirectory() as name:
-        index, model, texts = collection(Path(name))
+        index, model, texts = (pieces if options.hybrid else collection)(Path(name))
         server = Server(model, "--index", str(index))
         try:
             for label, path in PATHS.items():
@@ -101,19 +146,20 @@ def main() -> None:
                         *map(seconds, (p50, p99, times[-1])),
                         seconds(each),
                         str(len(results["errors"])),
-                        "yes" if p99 < BAR else "no",
+                        "yes" if p99 < bar else "no",
                     ]
                 )
                 failed += [f"{label}: {error}" for error in results["errors"]]
         finally:
             server.stop()
     head = ["request", "rate", "answers", "p50", "p99", "longest", "CPU each", "errors",
-            f"p99 < {1000 * BAR:g} ms"]  # fmt: skip
+            f"p99 < {1000 * bar:g} ms"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     packages = versions("tantivy", "uvicorn", "starlette", "msgspec")
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
     show(
-        f"Cranfield, 100 candidates, all features, {options.seconds:g} s",
+        f"{'100,000 documents, hybrid' if options.hybrid else 'Cranfield'}, 100 candidates, all "
+        f"features, {options.seconds:g} s",
         head,
         rows,
         f"{packages}; {machine}; load of the machine {load}",
