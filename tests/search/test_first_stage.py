@@ -286,6 +286,8 @@ def test_a_model_searches_as_its_candidates_were_retrieved(
     np.testing.assert_allclose(again.scores, results.scores)
     with pytest.raises(DataError, match=r"Name it with encoder="):
         fp.Searcher(fp.Index(index.path), model).search("jacket")
+    with pytest.raises(DataError, match="is not the one that"):
+        fp.Searcher(fp.Index(index.path, OTHER), model).search("jacket")
     assert fp.Searcher(index, model, first="bm25").search("jacket").ids == ()
 
 

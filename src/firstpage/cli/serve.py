@@ -40,7 +40,7 @@ from firstpage.core import require_extras
     "--encoder",
     metavar="NAME",
     help="With --index: encoder of its vectors, where it is a function of your own "
-    "(MODULE:FUNCTION) or an address.",
+    "(MODULE:FUNCTION), an address, or a folder that has moved.",
 )
 @click.option(
     "--feature",

@@ -26,7 +26,7 @@ Space = Literal["vectors", "latent"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STAGES = ("bm25", "dense")
 MIN_WINDOW = 100  # documents that each stage gives to a fusion
-MAX_CACHED = 10_000  # vectors of queries in memory
+MAX_CACHED = 50_000  # vectors of queries in memory
 BATCH = 64  # queries that are encoded at a time
 LATENT_BLOCK = 1 << 16  # documents whose coordinates are in memory at a time
 

@@ -99,8 +99,8 @@ class Index:
     path : path
         The folder of the index.
     encoder : str or Encoder, optional
-        The encoder of its vectors, where that is a function of your own (`module:function`), or has
-        no name by which it can be loaded.
+        The encoder of its vectors, where that is a function of your own (`module:function`), an
+        address, a folder that has moved, or has no name by which it can be loaded.
 
     Attributes
     ----------
@@ -787,8 +787,10 @@ class Index:
         if isinstance(named, Encoder):
             check_source(named, record, str(self.path))
             return named
+        if named is not None:  # such as a folder that has moved
+            return _loaded(named, record["digest"], str(self.path))
         base, _ = split_options(name)
-        if ("://" in base or FUNCTIONS.fullmatch(base)) and named != name:
+        if "://" in base or FUNCTIONS.fullmatch(base):
             raise DataError(
                 f"{self.path}: its encoder is {name!r}. An index may call only functions and "
                 "addresses that its user names.",
