@@ -60,8 +60,8 @@ first_option = click.option(
 encoder_option = click.option(
     "--encoder",
     metavar="NAME",
-    help="Encoder of the vectors of INDEX, where it is a function of your own (MODULE:FUNCTION), an "
-    "address, or a folder that has moved.",
+    help="Encoder of the vectors of INDEX, where it is a function of your own (MODULE:FUNCTION), "
+    "an address, or a folder that has moved.",
 )
 query_vectors_option = click.option(
     "--query-vectors",
