@@ -1,7 +1,7 @@
 """Compiled SQL statements that the stores of all tests share.
 
 SQLAlchemy compiles a statement once per engine.  A server has one engine, but nearly every test has
-its own, and compiling the same statements again is a third of the time of the tests of the store.
+its own, and compiling the same statements again takes more than a tenth of the time of these tests.
 """
 
 from __future__ import annotations
