@@ -52,6 +52,7 @@ label setup pages --tool lists --index shop.index --queries queries.jsonl --run 
 label judge pages --assessor ada --function taste:page
 label export pages --content preferences -o preferences.jsonl
 evaluate graded.qrels bm25.run --save-baseline base.json
+hybrid bm25.run other.run --qrels graded.qrels --folds 2 --save stages.json -o staged.run
 sample graded.qrels --size 3 --seed 1 -o sample.csv
 aggregate bm25.run learned.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
@@ -71,6 +72,7 @@ READ = {
         compare --qrels graded.qrels --run bm25.run --run learned.run
         crossval data.parquet ListNet --folds 3 --run bm25.run
         aggregate bm25.run learned.run -o both.run
+        hybrid bm25.run learned.run --qrels graded.qrels --folds 2
         label setup pooled --index shop.index --queries queries.jsonl --run bm25.run --run learned.run
         dcglearn compare NDCG@5 NDCG@10 --qrels graded.qrels --run bm25.run --run learned.run
         describe learned.run
@@ -125,6 +127,8 @@ READ = {
     "fusion": """
         aggregate bm25.run learned.run --model fusion.json -o fused.run
         describe fusion.json""",
+    "fusion of first stages": "hybrid bm25.run other.run --fusion stages.json -o staged2.run",
+    "responses of an engine": "import feature-log log.jsonl -o logged2.parquet",
     "checkpoint": "train ListNet data.parquet --checkpoint checkpoint.json -o model6.json",
     "labeling project": """
         label judge labels --assessor ada --function taste:assess

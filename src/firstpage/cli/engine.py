@@ -35,7 +35,7 @@ engine_options = options.combine(
     click.option(
         "--log",
         type=outputs.OutputFile("jsonl"),
-        help="With --engine: store the responses here, for `firstpage import feature-log`; an "
+        help="With --engine: write the responses to this file, for `firstpage import feature-log`; an "
         "interrupted command goes on from there.",
     ),
 )
