@@ -87,8 +87,9 @@ def engine_candidates(
 
 def _read_request(path: Path) -> dict[str, Any]:
     """Return the body of a request."""
+    content = read_all(path)
     try:
-        body: Any = json.loads(read_all(path))
+        body: Any = json.loads(content)
     except ValueError as error:
         raise DataError(f"{path}: is not JSON ({error}).") from None
     if not isinstance(body, dict):

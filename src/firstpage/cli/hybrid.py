@@ -216,8 +216,9 @@ def _write(
 
 def _read_fusion(path: Path, stages: int) -> StageFusion:
     """Return the fusion of a file of --save or of a report of --json."""
+    content = read_all(path)
     try:
-        record: Any = json.loads(read_all(path))
+        record: Any = json.loads(content)
     except ValueError as error:
         raise DataError(f"{path}: is not JSON ({error}).") from None
     record = record.get("fusion", record) if isinstance(record, dict) else None
