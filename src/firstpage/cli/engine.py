@@ -35,8 +35,8 @@ engine_options = options.combine(
     click.option(
         "--log",
         type=outputs.OutputFile("jsonl"),
-        help="With --engine: write the responses to this file, for `firstpage import feature-log`; an "
-        "interrupted command goes on from there.",
+        help="With --engine: write the responses to this file, for `firstpage import feature-log`; "
+        "an interrupted command goes on from there.",
     ),
 )
 
