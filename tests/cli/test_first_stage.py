@@ -120,3 +120,25 @@ def test_settings_of_searches(run: Any) -> None:
     refused = run("index", "-o", "i", "--first", "hybrid")
     assert (refused.returncode, "has no vectors" in refused.stderr) == (1, True)
     assert run("search", "i", "red", "--first", "dense").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--first", "dense", "--k1", "1"], "--k1 requires a search by words"),
+        (["--first", "dense", "--weight", "text=2"], "--weight requires a search by words"),
+        (["--encoder", ENCODER], "--encoder requires an INDEX with vectors"),
+    ],
+)
+def test_options_without_effect_are_refused(run: Any, options: list[str], message: str) -> None:
+    index(run)
+    result = run("candidates", "i", "queries.jsonl", *options, "-o", "c.run")
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
+
+
+def test_replace_vectors_is_not_for_new_documents(run: Any) -> None:
+    index(run, "--vectors", ENCODER)
+    added = "index", "shop.jsonl", "-o", "i", "--add", "--vectors", ENCODER
+    result = run(*added, "--replace-vectors")
+    assert result.returncode == 2
+    assert "--replace-vectors requires --vectors without DOCUMENTS" in result.stderr

@@ -155,9 +155,9 @@ def command(
     options.only_with("a new index or --refit", creating or refit, "latent")
     of_documents = "id_field", "ignored", "document_format", "add", "sync"
     options.only_with("DOCUMENTS", bool(documents), *of_documents)
-    options.only_with(
-        "--vectors", vectors is not None, "vector_ids", "vector_encoder", "replace_vectors"
-    )
+    options.only_with("--vectors", vectors is not None, "vector_ids", "vector_encoder")
+    replaces = vectors is not None and not documents
+    options.only_with("--vectors without DOCUMENTS", replaces, "replace_vectors")
     kinds = _kinds(fields)
     drops = vectors == "none"
     source = None if drops else vector_source(vectors, vector_ids, vector_encoder)

@@ -76,7 +76,9 @@ def _opened(path: Path, encoder: str | None) -> Index:
     """Return an index, with the function of the user that encodes its queries."""
     if encoder is not None:
         options.search_current_folder()
-    return Index(path, encoder)
+    index = Index(path, encoder)
+    options.only_with("an INDEX with vectors", index.vectors is not None, "encoder")
+    return index
 
 
 def _read_queries(path: Path, format_: str | None, ordinal: bool) -> Queries:
@@ -182,6 +184,7 @@ def candidates_command(
     if tune and (k1 is not None or b is not None or weights):
         raise click.UsageError("--tune chooses k1, b and weights; leave them out.")
     options.only_with("--tune", tune, "folds")
+    options.only_with("a search by words", first != "dense", "k1", "b", "weights")
     options.only_with("--folds", folds is not None, "seed")
     opened = _opened(index, encoder)
     typed = _read_queries(queries, query_format, ordinal)
