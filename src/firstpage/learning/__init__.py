@@ -19,6 +19,7 @@ model files, scores and explanations        models/
 choice of parameters, cross-validation      rankers/selection/
 trees of LightGBM and XGBoost               rankers/trees/
 training on shards and clusters             rankers/sharded/
+training data from clicks                   clicks/
 a loss                                      losses/
 a function of features                      scorers/
 a minimization algorithm                    solvers/

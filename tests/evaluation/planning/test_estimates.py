@@ -241,7 +241,7 @@ def draw(**changes: object) -> dict[str, object]:
             "the sample would not be random; take zero or one",
         ),
         ({"measures": "GMAP"}, "GMAP is not a mean over queries"),
-        ({"machine": 3}, "estimates are those of runs with judgments; got int"),
+        ({"machine": 3}, "a file or mapping of judgments is required; got int"),
     ],
 )
 def test_refused(changes: dict[str, object], message: str) -> None:

@@ -58,6 +58,6 @@ def test_condensed_lists_hold_judged_documents_in_their_order() -> None:
     run = fp.condensed(FIRST, QRELS)
     assert run.to_dict() == {"q1": {"a": 4.0, "b": 3.0}, "q2": {"d": 2.0}}
     assert len(fp.condensed({"q1": {"z": 1.0}}, QRELS).values) == 0
-    with pytest.raises(fp.DataError, match="those of runs with judgments; got list"):
+    with pytest.raises(fp.DataError, match="a run is required; got list"):
         fp.planning.check_pool({"scores": [1.0]}, QRELS)
     assert np.array_equal(fp.condensed(SECOND, QRELS).values, fp.Run.from_dict(SECOND).values)

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from firstpage.core.kernels import click_models as click_models
 from firstpage.core.kernels import formatting as formatting
 from firstpage.core.kernels import fusion as fusion
 from firstpage.core.kernels import scoring as scoring

@@ -22,7 +22,7 @@ from firstpage.evaluation.measures.sources import named_systems, read_truth
 
 def compare(
     systems: Mapping[str, Any] | Iterable[Any],
-    truth: Any,
+    truth: Any = None,
     *,
     qid: Any = None,
     docid: Any = None,
@@ -52,7 +52,8 @@ def compare(
         files, such as "runs/*.run".
     truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
         Labels, one per document, with `qid`; an object with the judgments;
-        {query: {document: label}}; a data frame or a file of judgments.
+        {query: {document: label}}; a data frame or a file of judgments.  None where the systems are
+        results of `evaluate` or `evaluate_clicks`, all of the same measures.
     qid : array-like, optional
         Query id of each document; required where scores and labels are plain arrays.
     docid : array-like, optional
@@ -137,10 +138,13 @@ def compare(
         measures_by_text(measures), Convention(convention), k, ci, bounds, by_query
     )
     segments = None if by is None else named_segments(by, query_table)
-    truth = read_truth(truth, request.measures.values())
-    evaluations = tuple(
-        request.evaluate(system, truth, qid, docid, name) for name, system in named.items()
-    )
+    if truth is None and all(isinstance(system, Evaluation) for system in named.values()):
+        evaluations = _measured(named)
+    else:
+        truth = read_truth(truth, request.measures.values())
+        evaluations = tuple(
+            request.evaluate(system, truth, qid, docid, name) for name, system in named.items()
+        )
     if rounds < 1:
         raise MeasureError(f"rounds must be at least 1; got {rounds}.")
     warn_of_differences(evaluations[0].measures)
@@ -151,6 +155,20 @@ def compare(
         return comparison
     name, by_id = segments
     return replace(comparison, segments=compare_segments(comparison, by_id, name))
+
+
+def _measured(evaluations: Mapping[str, Evaluation]) -> tuple[Evaluation, ...]:
+    """Return results of `evaluate` by name; refuse those that cannot be paired."""
+    results = tuple(replace(e, name=name) for name, e in evaluations.items())
+    weights: dict[str, float] = {}
+    for e in results:
+        if e.measures != results[0].measures or e.convention != results[0].convention:
+            raise DataError(f"{e.name} has other measures than {results[0].name}, or a convention.")
+        own = np.ones(len(e.queries)) if e.weights is None else e.weights
+        for query, weight in zip(map(str, e.queries), own.tolist(), strict=True):
+            if weights.setdefault(query, weight) != weight:
+                raise DataError(f"{e.name} has another weight of query {query}: another log?")
+    return results
 
 
 def _on_common_queries(evaluations: tuple[Evaluation, ...]) -> tuple[Evaluation, ...]:

@@ -12,8 +12,13 @@ import numpy as np
 from firstpage.core import DataError, Floats, Ints, Table, Tabular
 from firstpage.data import Column, Dataset, Ids, Qrels, Run, Truth, group_rows
 from firstpage.evaluation.comparison.comparison import TIE_TOLERANCE, Comparison
-from firstpage.evaluation.measures.sources import named_systems, read_truth, resolve_inputs
-from firstpage.evaluation.measures.unjudged import as_column, condensed
+from firstpage.evaluation.measures.sources import (
+    as_column,
+    named_systems,
+    read_truth,
+    resolve_inputs,
+)
+from firstpage.evaluation.measures.unjudged import condensed
 
 MAX_PAIRS = 6  # pairs of systems whose queries are shown
 MAX_SIDES = 4  # systems whose documents are shown for a hard query

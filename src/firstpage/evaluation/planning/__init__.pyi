@@ -1,6 +1,9 @@
 from firstpage.evaluation.planning.baseline import Baseline as Baseline
 from firstpage.evaluation.planning.baseline import fingerprint as fingerprint
 from firstpage.evaluation.planning.bounded_mean import BoundedSample as BoundedSample
+from firstpage.evaluation.planning.combination import Combination as Combination
+from firstpage.evaluation.planning.combination import SourceWeight as SourceWeight
+from firstpage.evaluation.planning.combination import combine as combine
 from firstpage.evaluation.planning.estimates import Estimate as Estimate
 from firstpage.evaluation.planning.estimates import Estimates as Estimates
 from firstpage.evaluation.planning.estimates import estimate as estimate
@@ -19,14 +22,17 @@ from firstpage.evaluation.planning.undecided import unjudged_effect as unjudged_
 # The names for users; the others are for other packages of Firstpage.
 __all__ = [
     "Baseline",
+    "Combination",
     "Estimate",
     "Estimates",
     "Gate",
     "Plan",
     "PoolReport",
     "QuerySample",
+    "SourceWeight",
     "UnjudgedEffect",
     "check_pool",
+    "combine",
     "estimate",
     "gate",
     "plan",

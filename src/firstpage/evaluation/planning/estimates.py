@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
-from firstpage.data import Column, Ids, Qrels, Run, is_frame, match_queries
+from firstpage.data import Ids, Qrels, Run, match_queries
 from firstpage.evaluation.measures.base import Convention, Measure
 from firstpage.evaluation.measures.evaluate_systems import evaluate
 from firstpage.evaluation.measures.inputs import first_ids
@@ -21,7 +21,8 @@ from firstpage.evaluation.measures.significance import (
     count_varying,
     format_p,
 )
-from firstpage.evaluation.measures.sources import is_path, named_systems, read_truth
+from firstpage.evaluation.measures.sources import as_column, is_path, named_systems, read_truth
+from firstpage.evaluation.planning.combination import Combination, combine
 from firstpage.evaluation.planning.prediction_powered import (
     PoweredMean,
     Target,
@@ -101,6 +102,8 @@ class Estimates(Tabular):
         Confidence level of the intervals.
     target : {"population", "queries"}
         What the intervals are about.
+    combination : Combination or None
+        How several sources were combined into the machine; None if there is one.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Estimates(Tabular):
     judged: int
     level: float
     target: Target
+    combination: Combination | None = None
 
     def worth(self, estimate: Estimate) -> float:
         """Return how many human judgments of a query one machine judgment of a query is worth.
@@ -146,11 +150,13 @@ class Estimates(Tabular):
         dict
             The content of `firstpage estimate --json`.
         """
+        combined = {} if self.combination is None else {"combination": self.combination.to_dict()}
         return {
             "queries": self.queries,
             "judged": self.judged,
             "level": self.level,
             "target": self.target,
+            **combined,
             "means": [_record(estimate) for estimate in self.means],
             "differences": [_record(estimate) for estimate in self.differences],
         }
@@ -175,7 +181,8 @@ class Estimates(Tabular):
         return Table(head, rows, title, note, left_aligned=2)
 
     def __str__(self) -> str:
-        return self.summary_table().text()
+        tables = [] if self.combination is None else [self.combination.summary_table()]
+        return "\n\n".join(table.text() for table in (*tables, self.summary_table()))
 
     __repr__ = __str__
 
@@ -238,8 +245,10 @@ def estimate(
         Runs, as in `compare`; one is enough.
     human : Qrels, dict, data frame or path
         The judgments of people, for every drawn query.
-    machine : Qrels, dict, data frame or path
-        The judgments of the machine, for every query of the sample's file.
+    machine : Qrels, dict, data frame or path, or list of these
+        The judgments of the machine, for every query of the sample's file.  Several sources, such
+        as machines and clicks, are combined (`combine`) with weights learned on the drawn queries;
+        those of a query come from the human judgments of other queries.
     sample : QuerySample or path
         The sample, drawn before people judged.
     measures : str, Measure or iterable of these, default "NDCG@10"
@@ -305,7 +314,7 @@ def estimate(
             "without_relevant='skip' leaves out queries by their judgments, so the sample would "
             "not be random; take zero or one."
         )
-    named = {name: _as_column(run, Run) for name, run in named_systems(systems).items()}
+    named = {name: as_column(run, Run) for name, run in named_systems(systems).items()}
     if baseline is not None and baseline not in named:
         raise DataError(f"there is no system {baseline!r}; there are {', '.join(named)}.")
     requested = measures_by_text(measures)
@@ -314,9 +323,17 @@ def estimate(
             raise MeasureError(
                 f"{text} is not a mean over queries, so it cannot be estimated from a sample."
             )
+    people = as_column(read_truth(human), Qrels)
+    combination = None
+    if _are_sources(machine) and len(machine) > 1:
+        drawn = match_queries(Ids.from_values(sample.drawn_queries), people.queries)
+        combination = combine(people.select_queries(drawn[drawn >= 0]), machine)
+        machine = combination.predicted
+    elif _are_sources(machine):
+        machine = machine[0]
     judges = {
-        "human": (_as_column(read_truth(human), Qrels), sample.drawn_queries),
-        "machine": (_as_column(read_truth(machine), Qrels), sample.queries),
+        "human": (people, sample.drawn_queries),
+        "machine": (as_column(read_truth(machine), Qrels), sample.queries),
     }
     values = {
         judge: {
@@ -349,6 +366,7 @@ def estimate(
         int(sample.drawn.sum()),
         level,
         target,
+        combination,
     )
 
 
@@ -454,18 +472,16 @@ def _warn_of_few(job: _Job, estimates: Iterable[Estimate], rows: Mapping[str, in
     if few:
         warn(
             f"the machine's error varies on fewer than {MIN_VARYING} sampled queries in "
-            f"{first_ids(few)}; the interval may be too narrow. Draw more queries."
+            f"{first_ids(few)}; the interval may be too narrow. Draw more queries; judgments of "
+            "the machine must not contain those of people, as a file of --combined does."
         )
 
 
-def _as_column(value: Any, kind: type[Any]) -> Any:
-    if isinstance(value, Column):
-        return value
-    if isinstance(value, Mapping):
-        return kind.from_dict(value)
-    if is_frame(value):
-        return kind.from_frame(value)
-    raise DataError(f"estimates are those of runs with judgments; got {type(value).__name__}.")
+def _are_sources(machine: Any) -> bool:
+    """Return whether judgments are a list of sources, not a list of records."""
+    return isinstance(machine, (list, tuple)) and all(
+        isinstance(source, Qrels) or is_path(source) for source in machine
+    )
 
 
 def _values(

@@ -14,13 +14,8 @@ from firstpage.data import Qrels, Run, sort_groups
 from firstpage.evaluation.measures.convention import Convention
 from firstpage.evaluation.measures.evaluate_systems import EvaluationRequest
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
-from firstpage.evaluation.measures.sources import named_systems, read_truth
-from firstpage.evaluation.measures.unjudged import (
-    as_column,
-    in_first_ranks,
-    judged_rows,
-    with_relevant,
-)
+from firstpage.evaluation.measures.sources import as_column, named_systems, read_truth
+from firstpage.evaluation.measures.unjudged import in_first_ranks, judged_rows, with_relevant
 
 DEFAULT_DEPTH = 10
 

@@ -21,13 +21,8 @@ from firstpage.evaluation.measures.significance import (
     mean_pseudo_values,
     paired_differences,
 )
-from firstpage.evaluation.measures.sources import named_systems
-from firstpage.evaluation.measures.unjudged import as_column
-from firstpage.evaluation.planning.power import (
-    check_probability,
-    power_of_shift,
-    required_queries,
-)
+from firstpage.evaluation.measures.sources import as_column, named_systems
+from firstpage.evaluation.planning.power import check_probability, power_of_shift, required_queries
 
 CAREFUL = 0.8  # confidence of the upper limit of the standard deviation
 DEFAULT_DIFFERENCES = (0.005, 0.01, 0.02, 0.05)

@@ -173,9 +173,7 @@ class Gate(Tabular):
         for check in self.checks:
             kind = "mean" if check.p is None else "difference"
             case = ElementTree.SubElement(
-                suite,
-                "testcase",
-                {"classname": check.system, "name": f"{check.measure}: {kind}"},
+                suite, "testcase", {"classname": check.system, "name": f"{check.measure}: {kind}"}
             )
             tag = "failure" if self.failed(check) else "system-out"
             element = ElementTree.SubElement(case, tag)

@@ -16,7 +16,8 @@ from firstpage.evaluation.measures.evaluate_systems import EvaluationRequest
 from firstpage.evaluation.measures.registry import MeasureLike
 from firstpage.evaluation.measures.registry import measure as parse_measure
 from firstpage.evaluation.measures.significance import p_phrase, p_value, paired_differences
-from firstpage.evaluation.measures.unjudged import as_column, judged_rows, with_best_grade
+from firstpage.evaluation.measures.sources import as_column
+from firstpage.evaluation.measures.unjudged import judged_rows, with_best_grade
 
 ALPHA = 0.05
 ROUNDS = 100_000  # of the randomization test

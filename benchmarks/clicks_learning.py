@@ -1,0 +1,237 @@
+"""Rankers that learn from simulated clicks: what corrections recover (docs/clicks.md).
+
+    FIRSTPAGE_DATA=data python benchmarks/clicks_learning.py --sets mq2008 --sessions 1000,100000
+
+The logging ranker is trained on 1 % of the training queries; users see its ranking, shuffled a
+little on each page, and click by the human grades.  Learners are RankNet, which is linear, or with
+--peers ListNet with trees beside trees of LightGBM and XGBoost.  "full" learns the click
+probabilities of the grades themselves, of all documents; "full, displayed" of those that the log
+displays; "click-through" clicks by impressions.  Values are NDCG@10 on test queries; what is
+recovered is the part of what naive learning with the same scorer loses to full information, and p
+is that of a paired t-test against it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import ttest_rel
+
+import firstpage as fp
+
+ROOT = Path(os.environ.get("FIRSTPAGE_DATA", "data"))
+FILES = {
+    "mq2008": ("mq2008/Fold1/train.txt", "mq2008/Fold1/test.txt"),
+    "ohsumed": ("ohsumed/Fold1/train.txt", "ohsumed/Fold1/test.txt"),
+    "mslr": ("mslr-web10k-5k/train.txt", "mslr-web10k-5k/test.txt"),
+}
+TREES = "trees(count=200, leaves=8, rate=0.05)"  # as of the peers
+Values = dict[str, np.ndarray]
+
+
+def read(name: str) -> tuple[fp.Dataset, fp.Dataset]:
+    """Return training and test data with document ids."""
+    parts = []
+    for path in FILES[name]:
+        data = fp.read(ROOT / path)
+        ids = [f"d{row}" for row in range(data.n_docs)]
+        parts.append(fp.Dataset.from_arrays(data.X, data.y, data.qid, docid=ids))
+    return parts[0], parts[1]
+
+
+def logging_run(data: fp.Dataset, seed: int) -> fp.Run:
+    """Return the ranking of a ranker trained on 1 % of the queries that have preferences."""
+    useful = [q for q in range(len(data)) if np.ptp(data[q].y) > 0]
+    count = max(round(0.01 * len(data)), 1)
+    chosen = np.random.default_rng(seed).choice(useful, count, replace=False)
+    logger = fp.RankNet(normalize="minmax", l2=0.1).fit(data[chosen])
+    return fp.Run.from_arrays(data.qid, list(data.docid), logger.predict(data))
+
+
+def full_information(
+    data: fp.Dataset, users: fp.clicks.SimulatedUsers, largest: float
+) -> fp.ClickTraining:
+    """Return training data with the probabilities of clicks of the grades, all queries equal."""
+    click = np.atleast_2d(users.click)[0]
+    grade = np.round(data.y / largest * (len(click) - 1)).astype(int)
+    relevance = click[grade]
+    return fp.ClickTraining(data.with_labels(relevance), "full", 0, 0, {}, ())
+
+
+def learn(training: fp.ClickTraining, scorer: str = "linear") -> fp.Ranker:
+    """Return a linear learner of weighted pairs, or trees that learn the labels."""
+    if scorer == "trees":
+        return fp.ListNet(scorer=TREES).fit(training.data)
+    return fp.RankNet(normalize="minmax").fit(training.data, pairs=training.pairs)
+
+
+def peers(sessions: fp.Sessions, data: fp.Dataset, test: fp.Dataset) -> Values:
+    """Return values of LightGBM with positions and XGBoost unbiased; each page is a query."""
+    import lightgbm
+    import xgboost
+
+    pages = np.flatnonzero(np.add.reduceat(sessions.clicks, sessions.offsets[:-1]) > 0)[:20_000]
+    some = sessions.select(pages)
+    row_of = {name: row for row, name in enumerate(data.docid)}
+    rows = np.array([row_of[some.documents[d]] for d in some.document])
+    X, clicked, sizes = data.X[rows], some.clicked.astype(int), np.diff(some.offsets)
+    params = {"objective": "lambdarank", "num_leaves": 8, "learning_rate": 0.05, "verbose": -1,
+              "num_threads": 1}  # fmt: skip
+    light = lightgbm.Dataset(X, clicked, group=sizes, position=some.rank)
+    booster = lightgbm.train(params, light, 200)
+    xgb = xgboost.DMatrix(X, clicked)
+    xgb.set_group(sizes)
+    forest = xgboost.train(
+        {"objective": "rank:ndcg", "lambdarank_unbiased": True, "max_leaves": 8, "eta": 0.05,
+         "grow_policy": "lossguide", "tree_method": "hist", "ndcg_exp_gain": False, "nthread": 1,
+         "lambdarank_pair_method": "topk"}, xgb, 200,
+    )  # fmt: skip
+    return {
+        "LightGBM position=": value(booster.predict(test.X), test),
+        "XGBoost unbiased": value(forest.predict(xgboost.DMatrix(test.X)), test),
+    }
+
+
+def value(scores: Any, test: fp.Dataset) -> np.ndarray:
+    """Return NDCG@10 of each test query."""
+    return fp.evaluate(scores, test, measures="NDCG@10").per_query("NDCG@10")
+
+
+def corrected(
+    sessions: fp.Sessions, data: fp.Dataset, name: str
+) -> dict[str, Callable[[], fp.ClickTraining]]:
+    """Return training data of the log by the name of the correction."""
+    users, ones = fp.clicks.SimulatedUsers.named(name), [1.0] * 10
+    from_log = partial(fp.from_clicks, sessions, data)
+
+    def by(correction: Any, propensities: Callable[[], Any]) -> Callable[[], fp.ClickTraining]:
+        return lambda: from_log(propensities(), correction=correction)
+
+    def estimated() -> Any:
+        return fp.clicks.estimate_propensities(sessions)
+
+    rows = {
+        "naive": from_log,
+        "click-through": by("empirical-bayes", lambda: ones),
+        "IPS": by("ips", estimated),
+        "policy-aware": by("policy-aware", estimated),
+        "empirical Bayes": by("empirical-bayes", estimated),
+    }
+    if users.examination is not None and np.ndim(users.click) == 1:
+        for row, correction in (("IPS", "ips"), ("empirical Bayes", "empirical-bayes")):
+            rows[f"{row}, correct"] = by(correction, lambda: users.propensities(10))
+    if name == "trust":
+        rows["empirical Bayes, affine"] = by(
+            "empirical-bayes", lambda: fp.clicks.trust_bias(sessions)
+        )
+    return rows
+
+
+def displayed(data: fp.Dataset, sessions: fp.Sessions) -> fp.Dataset:
+    """Return the documents that the log displays."""
+    pairs, names = sessions.pairs, np.array(sessions.documents)
+    rows = np.flatnonzero(np.isin(np.array(list(data.docid)), names[pairs.document]))
+    ids = np.array(list(data.docid))[rows]
+    return fp.Dataset.from_arrays(data.X[rows], data.y[rows], data.qid[rows], docid=list(ids))
+
+
+def measured(
+    dataset: str, users: str, count: int, seed: int, noise: float, scorer: str
+) -> tuple[Values, dict[str, float]]:
+    """Return the values per query of each row for one logging ranker, and the CPU time."""
+    data, test = read(dataset)
+    qrels = fp.Qrels.from_arrays(data.qid, list(data.docid), data.y)
+    run = logging_run(data, seed)
+    sessions = fp.clicks.simulate(run, qrels, users, n_sessions=count, noise=noise, seed=seed)
+    model, largest = fp.clicks.SimulatedUsers.named(users), data.y.max()
+    rows = {
+        "full": lambda: full_information(data, model, largest),
+        "full, displayed": lambda: full_information(displayed(data, sessions), model, largest),
+    } | corrected(sessions, data, users)
+    results: Values = {}
+    spent: dict[str, float] = {}
+    for name, training in rows.items():
+        start = time.process_time()
+        results[name] = value(learn(training(), scorer).predict(test), test)
+        spent[name] = time.process_time() - start
+    return results | (peers(sessions, data, test) if scorer == "trees" else {}), spent
+
+
+def setting(
+    dataset: str, users: str, count: int, seeds: list[int], noise: float, scorer: str
+) -> None:
+    """Print the rows of one data set, one kind of users and one number of sessions."""
+    runs = [measured(dataset, users, count, seed, noise, scorer) for seed in seeds]
+    results = {name: np.mean([values[name] for values, _ in runs], axis=0) for name in runs[0][0]}
+    naive, lost = results["naive"], (results["full"] - results["naive"]).mean()
+    for name, values in results.items():
+        p = ttest_rel(values, naive).pvalue if name != "naive" else float("nan")
+        part = (values.mean() - naive.mean()) / lost if lost >= 0.01 else float("nan")
+        print(
+            f"{dataset:8} {users:14} {count:9,} {scorer:6} {name:24} {values.mean():.4f} "
+            f"recovered {100 * part:5.0f} % p {p:.3f} CPU {runs[0][1].get(name, 0.0):5.1f} s",
+            flush=True,
+        )
+
+
+def million() -> None:
+    """Print the CPU time of a million sessions: 100 features learned, ten rankings estimated."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 100)).astype(np.float32)
+    qid, docid = np.repeat(np.arange(2000), 20), [str(n) for n in range(len(X))]
+    grades = np.clip(np.round(X[:, :5].sum(axis=1) / 2 + 1), 0, 4)
+    data = fp.Dataset.from_arrays(X, grades, qid, docid=docid)
+    run = fp.Run.from_arrays(qid, docid, X[:, 0])
+    users = fp.clicks.SimulatedUsers.named("pbm")
+    sessions = fp.clicks.simulate(
+        run, fp.Qrels.from_arrays(qid, docid, grades), n_sessions=1_000_000, noise=1.0
+    )
+    sessions = replace(sessions)  # without what the simulation has computed
+    start = time.process_time()
+    training = fp.from_clicks(sessions, data, fp.clicks.estimate_propensities(sessions))
+    read_at = time.process_time()
+    learn(training)
+    print(f"a million sessions: {read_at - start:.1f} s of CPU for propensities and training data, "
+          f"{time.process_time() - read_at:.1f} s for RankNet")  # fmt: skip
+    known = {rank: float(p) for rank, p in enumerate(users.propensities(10), 1)}
+    rankings = [
+        fp.Run.from_arrays(qid, docid, X[:, 0] + 0.3 * rng.normal(size=len(X))) for _ in range(10)
+    ]
+    start = time.process_time()
+    log = fp.clicks.ClickLog(replace(sessions), known)
+    for ranking in rankings:
+        fp.evaluate_clicks(ranking, log)
+    print(f"ten rankings estimated in {time.process_time() - start:.1f} s of CPU")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", default="mq2008,ohsumed,mslr")
+    parser.add_argument("--users", default="pbm,trust,navigational")
+    parser.add_argument("--sessions", default="1000,10000,100000,1000000")
+    parser.add_argument("--noise", type=float, default=1.0)
+    parser.add_argument("--seeds", default="0,1,2", help="logging rankers; values are their means")
+    parser.add_argument("--peers", action="store_true", help="trees, beside those of others")
+    parser.add_argument("--million", action="store_true", help="measure the CPU time only")
+    args = parser.parse_args()
+    if args.million:
+        million()
+        return
+    seeds = [int(seed) for seed in args.seeds.split(",")]
+    for dataset in args.sets.split(","):
+        for users in args.users.split(","):
+            for count in map(int, args.sessions.split(",")):
+                scorer = "trees" if args.peers else "linear"
+                setting(dataset, users, count, seeds, args.noise, scorer)
+
+
+if __name__ == "__main__":
+    main()

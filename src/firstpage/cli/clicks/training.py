@@ -1,0 +1,101 @@
+"""Options of `firstpage train` for clicks, and training data from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firstpage.cli import options, shared
+from firstpage.cli.clicks.log_options import NAMES, read_log
+from firstpage.cli.ranker_options import prepare_for_pairs
+from firstpage.clicks import Propensities, TrustBias
+from firstpage.core import DataError
+from firstpage.data import Dataset
+from firstpage.data.shards import Shards
+from firstpage.learning.clicks import CORRECTIONS, DISPLAYS, ClickTraining, from_clicks
+from firstpage.learning.rankers import Ranker, RankNet, RankSVM
+from firstpage.search import read_queries
+
+CLICK_NAMES = ("queries", "propensities", "correction", "display", "clip")
+click_options = options.combine(
+    click.option(
+        "--clicks",
+        type=options.FILE,
+        metavar="LOG",
+        help="Log of clicks to learn from, instead of labels; `clicks describe --save` writes one.",
+    ),
+    click.option(
+        "--queries",
+        type=options.FILE,
+        help="Texts of the queries with the ids of TRAIN, where LOG has the texts.",
+    ),
+    click.option(
+        "--propensities",
+        type=options.FILE,
+        help="Propensities or trust bias (`clicks propensities -o`, `--trust-to`) of --clicks.",
+    ),
+    click.option(
+        "--correction",
+        type=click.Choice(CORRECTIONS),
+        show_default="the first one if first pages vary and are many, else ips",
+        help="ips: clicks by the propensity of their rank; policy-aware: also for the cut-off of "
+        "the first page; empirical-bayes: the same, shrunk towards the mean of the query.",
+    ),
+    click.option(
+        "--display",
+        type=click.Choice(DISPLAYS),
+        default="estimated",
+        show_default=True,
+        help="Probabilities of display, for all but ips.",
+    ),
+    click.option("--clip", type=float, metavar="P", help="Raise propensities to P at least."),
+)
+
+
+def learn_from_clicks(log: Path, data: Dataset | Shards, values: dict[str, Any]) -> ClickTraining:
+    """Return training data of the log with the options of clicks; print what can be trusted."""
+    if isinstance(data, Shards):
+        raise click.UsageError("--clicks needs training data in memory, not shards.")
+    path, queries = values.pop("propensities"), values.pop("queries")
+    known = None if path is None else _read_propensities(path)
+    ids = {} if queries is None else {text: name for name, text in read_queries(queries)}
+    sessions = read_log({**dict.fromkeys(NAMES), "log": (log,)})
+    names = tuple(ids.get(name, name) for name in sessions.queries)
+    if len(set(names)) < len(names):
+        raise DataError(f"{log}: has a query both as text and as id; --queries cannot join them.")
+    sessions = replace(sessions, queries=names)
+    with shared.status_line("counting clicks"):
+        training = from_clicks(sessions, data, known, **values)
+    for line in str(training).splitlines():
+        shared.note(line)
+    return training
+
+
+def check_clicks(ranker: Ranker, **others: Any) -> bool:
+    """Return whether a ranker learns clicks as pairs; refuse options that exclude --clicks."""
+    for name in ("pairs", "qrels"):
+        if others[name] is not None:
+            raise click.UsageError(f"--clicks replaces the labels of TRAIN; drop --{name}.")
+    if not isinstance(ranker, (RankNet, RankSVM)):
+        return False
+    if others["valid"] is not None:
+        raise click.UsageError(
+            f"{type(ranker).__name__} learns clicks as pairs, which --valid does not have; drop "
+            "--valid, or train a ranker of labels such as ListNet."
+        )
+    prepare_for_pairs(ranker, "--clicks")
+    return True
+
+
+def _read_propensities(path: Path) -> Propensities | TrustBias:
+    """Return the content of a file of propensities, or of trust bias."""
+    try:
+        return Propensities.load(path)
+    except DataError as error:
+        try:
+            return TrustBias.load(path)
+        except DataError:
+            raise error from None

@@ -1,0 +1,140 @@
+"""What the clicks of a log say about each pair of query and document: successes in trials.
+
+ctr    successes are clicks, trials impressions.  Assumes that every rank is examined.
+coec   successes are clicks, trials the expected clicks: the sum of the click-through rates of the
+       ranks (and layouts) at which the document was displayed.  The rate is 1 for a document that
+       is clicked as often as any at its ranks.  Assumes that documents of equal rates are displayed
+       at all ranks (Zhang and Jones 2007, Comparing Click Logs and Editorial Labels for Training
+       Query Rewriting, WWW workshop on query log analysis).
+sdbn   successes are clicks, trials the impressions down to the last click of their page, or all
+       impressions of a page without clicks.  Assumes that people read from the top down and stop
+       after a click that satisfies them (simplified DBN: Chapelle and Zhang 2009, A Dynamic
+       Bayesian Network Click Model for Web Search Ranking, WWW).  The rate is attractiveness; that
+       of `sdbn-satisfaction` is last clicks by clicks, and that of `sdbn-relevance` the product of
+       both, last clicks by the same impressions.
+
+With propensities, successes are clicks and trials the sum of the propensities of their ranks: the
+rate is that of clicks if the document were always at the reference rank.  With a click model, the
+rate is its attractiveness; trials are impressions, weighted by how much a click or a skip tells
+about it at the probability of examination that the model assigns to the impression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from firstpage.clicks.judgments.shrinkage import BinomialRate, PoissonRate, RateFamily
+from firstpage.clicks.models import ClickModel, click_model
+from firstpage.clicks.models.pages import down_to_last_click
+from firstpage.clicks.position_bias.propensities import Propensities
+from firstpage.clicks.sessions import Sessions
+from firstpage.core import Array, Bools, DataError, Floats, Ints
+
+Method = str | ClickModel | Propensities
+MIN_DISPERSION = 0.1  # of clicks against Poisson counts
+EPS = 1e-6  # between probabilities and 0 or 1
+
+
+class ClickCounts(NamedTuple):
+    """Successes and trials per pair, and the family of their rates."""
+
+    successes: Floats
+    trials: Floats
+    family: RateFamily
+
+
+def _ctr(sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
+    """Return clicks and impressions."""
+    clicks, trials = np.bincount(pair, sessions.clicked, pairs), np.bincount(pair, minlength=pairs)
+    return _sums_of(clicks, trials, BinomialRate())
+
+
+def _coec(sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
+    """Return clicks and expected clicks."""
+    place = sessions.rank.astype(np.int64)
+    if sessions.layout is not None:
+        layout = sessions.layout + 1  # -1 is an unknown one
+        place = place * (int(layout.max()) + 1) + np.repeat(layout, np.diff(sessions.offsets))
+    place = np.unique(place, return_inverse=True)[1]
+    rates = np.bincount(place, sessions.clicked) / np.bincount(place)
+    return _ratio(sessions.clicked, rates[place], pair, pairs)
+
+
+def _sdbn(part: str, sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
+    """Return clicks or last clicks, and examined impressions or clicks."""
+    examined, last = down_to_last_click(sessions.offsets, sessions.clicked)
+    hits = sessions.clicked if part == "attractiveness" else last
+    trials = sessions.clicked if part == "satisfaction" else examined
+    return _sums_of(
+        np.bincount(pair, hits, pairs), np.bincount(pair, trials, pairs), BinomialRate()
+    )
+
+
+COUNTED: dict[str, Callable[[Sessions, Ints, int], ClickCounts]] = {
+    "coec": _coec,
+    "ctr": _ctr,
+    "sdbn": partial(_sdbn, "attractiveness"),
+    "sdbn-satisfaction": partial(_sdbn, "satisfaction"),
+    "sdbn-relevance": partial(_sdbn, "relevance"),
+}
+
+
+def count_clicks(sessions: Sessions, method: Method, pair: Ints, pairs: int) -> ClickCounts:
+    """Return what the clicks say about each pair."""
+    if not sessions.clicked.any():
+        raise DataError("the log has no click on a displayed document; there is nothing to judge.")
+    if isinstance(method, str) and method in COUNTED:
+        return COUNTED[method](sessions, pair, pairs)
+    if isinstance(method, Propensities):
+        return _ratio(sessions.clicked, method.at(sessions.rank), pair, pairs)
+    model = click_model(method)
+    if not model.uses_documents:
+        raise DataError(f"{type(model).__name__} has no attractiveness of documents to judge by.")
+    is_fitted = not isinstance(method, str) and hasattr(model, "attractiveness_")
+    return _by_model(sessions, model if is_fitted else model.fit(sessions), pair, pairs)
+
+
+def _by_model(sessions: Sessions, model: ClickModel, pair: Ints, pairs: int) -> ClickCounts:
+    """Return what the clicks say about attractiveness by a fitted click model.
+
+    The probability of a click given the clicks above it is examination times attractiveness,
+    e a.  A beta likelihood that agrees with that of the model at its attractiveness, in the
+    first derivative and in the expected information, has
+
+        trials     sum of e (1 - a) / (1 - e a),
+        successes  clicks (1 - a) - a (1 - a) sum over skips of e / (1 - e a) + a trials.
+
+    Where documents are examined surely (e = 1) these are the impressions and the clicks.
+    """
+    attractiveness = np.clip(model.values_of(sessions), EPS, 1 - EPS)
+    clicked = sessions.clicked
+    observed = np.exp(model.log_likelihood(sessions))
+    probability = np.where(clicked, observed, 1 - observed)
+    examined = np.clip(probability / attractiveness, EPS, 1.0)
+    weight = examined * (1 - attractiveness) / (1 - np.minimum(examined * attractiveness, 1 - EPS))
+    trials = np.bincount(pair, weight, pairs)
+    score = np.where(clicked, 1 - attractiveness, -attractiveness * weight)
+    successes = np.bincount(pair, score + attractiveness * weight, pairs)
+    return _sums_of(np.clip(successes, 0.0, trials), trials, BinomialRate())
+
+
+def _ratio(clicked: Bools, expected: Floats, pair: Ints, pairs: int) -> ClickCounts:
+    """Return clicks and expected clicks per pair, as counts whose variance is their mean.
+
+    A click is a Bernoulli variable: clicks vary by the factor 1 - m sum(e^2) / sum(e) less than
+    Poisson counts, m being the mean rate.  Both are divided by it, so that their ratio remains.
+    """
+    clicks, trials = np.bincount(pair, clicked, pairs), np.bincount(pair, expected, pairs)
+    squares = np.bincount(pair, expected**2, pairs) * clicked.sum() / max(expected.sum(), EPS)
+    dispersion = 1 - np.divide(squares, trials, out=np.zeros(pairs), where=trials > 0)
+    dispersion = np.clip(dispersion, MIN_DISPERSION, 1.0)
+    return _sums_of(clicks / dispersion, trials / dispersion, PoissonRate())
+
+
+def _sums_of(successes: Array, trials: Array, family: RateFamily) -> ClickCounts:
+    """Return counts of sums."""
+    return ClickCounts(successes.astype(np.float64), trials.astype(np.float64), family)

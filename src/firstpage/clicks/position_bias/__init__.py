@@ -1,0 +1,1 @@
+"""Position bias: what clicks can tell about examination, and estimates of it."""

@@ -1,0 +1,305 @@
+"""Propensities: how probable it is that a result at a rank is examined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from firstpage.clicks.models import ClickModel, click_model
+from firstpage.clicks.models.comparison import FOLDS, jackknife
+from firstpage.clicks.position_bias.counts import DEFAULT_RANKS, SwapCounts
+from firstpage.clicks.position_bias.harvesting import LogEstimate, fit_randomized, fit_steps
+from firstpage.clicks.position_bias.rank_table import RankTable, ranges
+from firstpage.clicks.position_bias.swaps import count_sessions, graph_of, status_lines, statuses
+from firstpage.clicks.position_bias.trust import fit_offsets
+from firstpage.clicks.sessions import Sessions
+from firstpage.core import Bools, Chart, DataError, Floats, Ints, Progress, curves, stacked
+from firstpage.data.io import JsonFormat
+
+Method = Literal["all-pairs", "adjacent", "pivot", "random", "model"]
+METHODS: tuple[Method, ...] = ("all-pairs", "adjacent", "pivot", "random", "model")
+HIGHEST = 1.5  # propensity in a picture
+TRUST_LEVEL = 0.05  # of the test for trust bias, over all ranks
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Propensities(RankTable):
+    """The probability that each rank is examined, relative to a reference rank.
+
+    Attributes
+    ----------
+    rank : tuple of int
+        The ranks.
+    propensity : tuple of float
+        Propensities relative to the reference; NaN where they are not identified.
+    low, high : tuple of float
+        Confidence intervals over queries; NaN where there are too few queries.
+    error : tuple of float
+        Standard errors of the logarithms of the values.
+    effective_queries : tuple of float
+        How many queries of equal weight are as good as those of the log.
+    impressions, clicks : tuple of int
+        Counts of all impressions at the rank.
+    status : tuple of str
+        "identified", "thin", "not identified" or "reference".
+    reference : int
+        The rank whose value is 1.
+    method : str
+        How they were estimated.
+    level : float
+        Confidence level of the intervals.
+    verdict : tuple of str
+        What can be trusted, in sentences.
+    source : str
+        The log or the file.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> run = {f"q{n}": {f"d{n}-{i}": -i for i in range(3)} for n in range(50)}
+    >>> grades = {query: dict.fromkeys(docs, 2) for query, docs in run.items()}
+    >>> sessions = fp.clicks.simulate(run, grades, n_sessions=9000, noise=2, seed=1)
+    >>> propensities = fp.clicks.estimate_propensities(sessions)
+    >>> [round(value, 1) for value in propensities.propensity]  # of which the truth is 1 .90 .71
+    [1.0, 0.9, 0.7]
+    """
+
+    _file: ClassVar[JsonFormat] = JsonFormat("firstpage-propensities", 1, "propensity table")
+    _note: ClassVar[str] = "intervals are over queries; error: standard error of the logarithm"
+
+    rank: tuple[int, ...]
+    propensity: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    error: tuple[float, ...]
+    effective_queries: tuple[float, ...]
+    impressions: tuple[int, ...]
+    clicks: tuple[int, ...]
+    status: tuple[str, ...]
+    reference: int
+    method: str
+    level: float
+    verdict: tuple[str, ...]
+    source: str = ""
+
+    def at(self, ranks: Any) -> Floats:
+        """Return the propensities of ranks.
+
+        Parameters
+        ----------
+        ranks : array-like of int
+            The ranks.
+
+        Returns
+        -------
+        array of float
+            One value per rank.
+
+        Raises
+        ------
+        DataError
+            If the propensity of a rank is not known or not identified.
+        """
+        wanted = np.asarray(ranks, np.int64)
+        known = [r for r, p in zip(self.rank, self.propensity, strict=True) if np.isfinite(p)]
+        unknown = np.setdiff1d(wanted, known)
+        if len(unknown):
+            raise DataError(
+                f"{self.source or 'propensities'}: the propensity of rank {unknown[0]} is not "
+                f"identified; those of ranks {ranges(known)} are."
+            )
+        return np.asarray(self.propensity)[np.searchsorted(self.rank, wanted)]
+
+    def _title(self) -> str:
+        level = f"{100 * self.level:g}% intervals"
+        return f"Propensities relative to rank {self.reference}, {self.method}, {level}"
+
+    def plot(self) -> Chart:
+        """Return a picture of the propensities by rank, with intervals.
+
+        Returns
+        -------
+        Chart
+            The picture.
+        """
+        rows = zip(self.rank, self.propensity, self.low, self.high, strict=True)
+        known = [row for row in rows if np.isfinite(row[1])]
+        points = [(float(rank), value) for rank, value, *_ in known]
+        bounds = [(low, high) if low == low else (value, value) for _, value, low, high in known]
+        title, name = "Propensities by rank", self.method
+        drawing = curves({name: points}, title, "rank", "propensity", {name: bounds}, y_max=HIGHEST)
+        return stacked([(drawing, f"Relative to rank {self.reference}")], title)
+
+
+def estimate_propensities(
+    sessions: Sessions,
+    method: Method = "all-pairs",
+    *,
+    model: str | ClickModel | None = None,
+    reference: int | None = None,
+    max_rank: int = DEFAULT_RANKS,
+    level: float = 0.95,
+    progress: Progress | None = None,
+) -> Propensities:
+    """Estimate how probable it is that each rank is examined, relative to a reference rank.
+
+    Clicks are taken for examination times attractiveness of the document for the query.
+
+    Parameters
+    ----------
+    sessions : Sessions
+        Pages of results with clicks.
+    method : {"all-pairs", "adjacent", "pivot", "random", "model"}, default "all-pairs"
+        "all-pairs" compares all ranks at which a document was seen; "adjacent" chains comparisons
+        of neighboring ranks; "pivot" compares each rank with the reference.  "random" needs logged
+        propensities of a randomized ranking; "model" takes the mean examination of a click model.
+    model : str or click model, optional
+        For "model": a click model, or its name, such as "PBM".
+    reference : int, optional
+        The rank whose propensity is 1; by default the first of the largest component of the swap
+        graph, which is rank 1 unless it is not connected.
+    max_rank : int, default 10
+        Impressions below are left out.
+    level : float, default 0.95
+        Confidence level of the intervals, which are over queries.
+    progress : callable, optional
+        For "model": called with the number of fits without a part of the queries, and their total.
+
+    Returns
+    -------
+    Propensities
+        Values, intervals, and what can be trusted.
+
+    Raises
+    ------
+    DataError
+        If the method is not known, or the log does not have what it needs.
+
+    References
+    ----------
+    Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019; Joachims
+    et al., "Unbiased learning-to-rank with biased feedback", WSDM 2017 (pivot and randomization);
+    Hager et al., "Unidentified and confounded? Understanding two-tower models for unbiased learning
+    to rank", ICTIR 2025.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> sessions = fp.Sessions.from_arrays(
+    ...     query=["fox"] * 4, document=["a", "b", "b", "a"], rank=[1, 2, 1, 2],
+    ...     clicked=[1, 1, 1, 0], page=[1, 1, 2, 2])
+    >>> [round(value, 2) for value in fp.clicks.estimate_propensities(sessions).propensity]
+    [1.0, 0.5]
+    """
+    if method not in METHODS:
+        raise DataError(
+            f"the method of propensities is one of {', '.join(METHODS)}; got {method!r}."
+        )
+    if (model is None) == (method == "model"):
+        raise DataError("a model is for method='model', which needs one, such as model='PBM'.")
+    if not 0 < level < 1:
+        raise DataError(f"the confidence level is between 0 and 1; got {level!r}.")
+    if not sessions.clicked.any():
+        raise DataError(f"{sessions.source}: has no clicks, which propensities are estimated from.")
+    counts = count_sessions(sessions, max_rank)
+    graph, estimate = graph_of(counts, reference)
+    assert estimate is not None  # there are clicks
+    base, verdict = estimate.reference, list(graph.verdict)
+    if method in ("adjacent", "pivot"):
+        estimate = fit_steps(counts, "pivot" if method == "pivot" else "adjacent", base)
+    elif method == "random":
+        base = 0 if reference is None else base
+        estimate, verdict = _randomized(sessions, counts.ranks, base)
+    elif model is not None:
+        model = click_model(model)
+        connected = np.array(graph.component) == graph.component[base]
+        estimate = _of_model(sessions, model, counts.ranks, base, connected, progress)
+    if method != "random":
+        verdict += _of_trust(counts, base)
+    if len(sessions.layouts) > 1:
+        verdict.insert(
+            0, f"The log mixes {len(sessions.layouts)} layouts, in which a rank is not the same "
+            "place: select the pages of one.",
+        )  # fmt: skip
+    status = statuses(estimate)
+    if method != "all-pairs":
+        verdict = [line for line in verdict if "relative to rank" not in line]
+        verdict += status_lines(counts.ranks, status, int(counts.ranks[base]))
+    low, high = estimate.bounds(level)
+    columns: list[Any] = [
+        counts.ranks, *map(np.exp, (estimate.values, low, high)), estimate.errors,
+        estimate.effective_queries, counts.impressions, counts.clicks, status,
+    ]  # fmt: skip
+    return Propensities._of(
+        columns,
+        reference=int(counts.ranks[base]),
+        method=str(method) if model is None else click_model(model).name,
+        level=level,
+        verdict=tuple(verdict),
+        source=sessions.source,
+    )
+
+
+def _of_trust(counts: SwapCounts, base: int) -> list[str]:
+    """Return a sentence if clicks at some rank are not proportional to those at the reference."""
+    table = np.array(fit_offsets(counts, base, 1 - TRUST_LEVEL / len(counts.ranks)))
+    ranks = counts.ranks[(table[:, 4] > 0) | (table[:, 5] < 0)].tolist()
+    text = (
+        f"Clicks at ranks {ranges(ranks)} are not proportional to those on the same documents at "
+        f"rank {counts.ranks[base]}, as with trust bias: propensities alone do not correct them."
+    )
+    return [text] if ranks else []
+
+
+def _randomized(sessions: Sessions, ranks: Ints, base: int) -> tuple[LogEstimate, list[str]]:
+    """Return the estimate from logged propensities, and what it assumes."""
+    if sessions.propensity is None:
+        raise DataError(
+            f"{sessions.source}: has no logged propensities; name their column, or choose another "
+            "method."
+        )
+    rows = (sessions.rank <= ranks[-1]) & (sessions.propensity > 0)
+    groups, what = sessions.page_query, "queries"
+    if len(np.unique(groups)) < FOLDS:
+        groups, what = sessions.session, "sessions, since there are few queries"
+    _, group = np.unique(groups[sessions.page[rows]], return_inverse=True)
+    weights = 1.0 / sessions.propensity[rows]
+    estimate = fit_randomized(
+        group, sessions.rank[rows], sessions.clicked[rows], weights, ranks, base
+    )
+    effective = weights.sum() ** 2 / np.square(weights).sum()
+    return estimate, [
+        "The ranking was randomized with logged propensities: position and relevance are "
+        "independent if these are correct.",
+        f"{effective:,.0f} of {len(rows):,} impressions are effective ({(~rows).sum():,} are left "
+        f"out: below the last rank, or with a propensity of 0); intervals are over {what}.",
+    ]
+
+
+def _of_model(
+    sessions: Sessions,
+    model: ClickModel,
+    ranks: Ints,
+    base: int,
+    connected: Bools,
+    progress: Progress | None,
+) -> LogEstimate:
+    """Return the mean examination by rank of a fitted model, with a jackknife over queries."""
+    column, page = np.searchsorted(ranks, sessions.rank), sessions.page
+    inside = sessions.rank <= ranks[-1]
+
+    def logarithms(fitted: ClickModel, pages: Bools) -> Floats:
+        rows = inside & pages[page]
+        examined = fitted.examination_probabilities(sessions)[rows]
+        means = np.bincount(column[rows], examined) / np.bincount(column[rows])
+        return np.asarray(np.log(means / means[base]))
+
+    model.fit(sessions)
+    values = logarithms(model, np.ones(sessions.n_pages, bool))
+    influence, fold = jackknife(model, sessions, logarithms, progress)
+    clicked = inside & sessions.clicked
+    cells = fold[page[clicked]] * len(ranks) + column[clicked]
+    weights = np.bincount(cells, minlength=influence.size).reshape(influence.shape)
+    return LogEstimate(np.where(connected, values, np.nan), influence, weights.astype(float), base)
