@@ -8,6 +8,11 @@ not earlier ones have been answered, and latency counts from the scheduled time.
 new model file appears every second, and every response must have the scores of the model that it
 names.
 
+    python benchmarks/serve.py --only experiment
+
+compares two servers at the same time: one ranks, and the other also logs each query and shows an
+experiment of two models, interleaved.
+
 Held equal: server, model, query and machine.  Not equal: the rate, which is lower for JSON.
 """
 
@@ -140,15 +145,15 @@ def results_of(clients: subprocess.Popen[bytes]) -> dict[str, Any]:
     return results
 
 
-def http_request(body_format: str, X: np.ndarray) -> bytes:
-    """Return a whole HTTP request with the features of a query."""
+def http_request(body_format: str, X: np.ndarray, **user: str | int) -> bytes:
+    """Return a whole HTTP request with the features of a query, in JSON also with its user."""
     if body_format == "npy":
         out = io.BytesIO()
         np.save(out, X)
         body = out.getvalue()
     elif body_format == "json":
         rows = [{"id": f"d{i}", "features": row} for i, row in enumerate(X.tolist())]
-        body = json.dumps({"query": "q", "candidates": rows}).encode()
+        body = json.dumps({"query": "q", **user, "candidates": rows}).encode()
     else:
         import pyarrow as pa
 
@@ -239,6 +244,40 @@ def measure(
     return results, replacements
 
 
+def measure_experiment(kind: str, rate: float, duration: float) -> list[dict[str, Any]]:
+    """Return the results without and with an experiment, by two servers at the same time."""
+    results = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (model, other), X = write_models(kind, folder)
+        arms = [{"name": "current"}, {"name": "next", "model": other.name}]
+        settings = folder / "experiment.json"
+        settings.write_text(json.dumps({"name": "cost", "arms": arms}))
+        options = ["--events", str(folder / "events"), "--experiment", str(settings)]
+        servers = [Server(model), Server(model, *options)]
+        users: list[list[dict[str, Any]]] = [[{}], [{"client": f"user {n}"} for n in range(8)]]
+        before = [server.cpu_seconds() for server in servers]
+        running = []
+        for server, clients in zip(servers, users, strict=True):
+            requests = [http_request("json", X, top=10, **user).hex() for user in clients]
+            running.append(
+                start_clients(
+                    {
+                        "port": server.port,
+                        "rate": rate,
+                        "seconds": duration,
+                        "requests": requests,
+                        "collect_responses": False,
+                    }
+                )
+            )
+        for server, process, cpu in zip(servers, running, before, strict=True):
+            results.append({**results_of(process), "cpu": server.cpu_seconds() - cpu, "wrong": 0})
+        for server in servers:
+            server.stop()
+    return results
+
+
 def count_wrong(files: list[Path], X: np.ndarray, responses: dict[str, list[str]]) -> int:
     """Return the number of responses without the scores of the model that they name."""
     from firstpage.serving import load
@@ -276,7 +315,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--model", choices=["linear", "scaled", "trees"], default="linear")
-    parser.add_argument("--only", choices=["npy", "json", "arrow", "replaced"], action="append")
+    parser.add_argument("--only", action="append",
+                        choices=["npy", "json", "arrow", "replaced", "experiment"])  # fmt: skip
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
@@ -297,6 +337,16 @@ def main() -> None:
         failures += [f"{name}: {error}" for error in results["errors"]]
         if results["wrong"]:
             failures.append(f"{name}: {results['wrong']} responses of another model")
+    if not options.only or "experiment" in options.only:
+        both = measure_experiment(options.model, 25, options.seconds)
+        for name, results in zip(("json", "json, experiment"), both, strict=True):
+            rows.append(table_row(name, 25, results, 0))
+            failures += [f"{name}: {error}" for error in results["errors"]]
+        for name, q in (("p50", 0.5), ("p99", 0.99)):
+            plain, other = (float(np.quantile(results["times"], q)) for results in both)
+            print(f"{name} with an experiment: {other / plain:.3f} of that without")
+        plain, other = (results["cpu"] / len(results["times"]) for results in both)
+        print(f"CPU per response with an experiment: {other / plain:.3f} of that without")
     head = ["body", "rate", "responses", "p50", "p99", "p99.9", "maximum", "CPU per response",
             "errors", "wrong", "model files", "models used"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())

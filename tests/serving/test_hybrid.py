@@ -94,3 +94,12 @@ def test_an_index_with_other_vectors_is_refused(hybrid: Shop, tmp_path: Path) ->
     watched = WatchedModel(hybrid[1], source=IndexSource(tmp_path / "i", encoder=OTHER))
     watched.reload()
     assert "was trained with vectors of" in str(watched.refused)
+
+
+def test_an_encoder_without_vectors_is_refused(hybrid: Shop, tmp_path: Path) -> None:
+    create(tmp_path / "i", latent=0)
+    watched = WatchedModel(hybrid[1], source=IndexSource(tmp_path / "i", encoder=ENCODER))
+    watched.reload()
+    assert f"i: has no vectors, so the encoder '{ENCODER}' would have no effect" in str(
+        watched.refused
+    )

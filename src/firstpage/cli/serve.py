@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from firstpage import serving  # the face: what is behind it needs the extra `serve`
-from firstpage.cli import options
+from firstpage.cli import options, shared
 from firstpage.cli.help import documented_command
 from firstpage.core import require_extras
 
@@ -50,10 +50,34 @@ from firstpage.core import require_extras
     help="With --index: feature of your own that the model may use; may be repeated.",
 )
 @click.option(
+    "--rerank",
+    metavar="NAME",
+    help="With --index: assessor that orders the first 20 documents of each search in one call: a "
+    "chat endpoint (http://host/v1#model), a function or a cross-encoder, as in `rerank`.",
+)
+@click.option(
+    "--rerank-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --rerank: time after which the order of the model is shown.",
+)
+@click.option(
     "--feedback",
     type=options.FOLDER,
     help="With --index: ask which page is better, and store answers and queries to judge in this "
     "folder.",
+)
+@click.option(
+    "--events",
+    type=options.FOLDER,
+    help="Store queries, and what people do with the results (POST /events), in this folder.",
+)
+@click.option(
+    "--experiment",
+    type=options.FILE,
+    help="With --events: settings of an experiment on users (JSON).",
 )
 @click.option(
     "--allow-host",
@@ -65,6 +89,7 @@ from firstpage.core import require_extras
 @options.address(8220)
 @options.integer("--max-candidates", default=1000, help="Limit on candidates per query.")
 @options.integer("--max-queries", default=1000, help="Limit on queries per batch.")
+@options.integer("--max-events", default=60_000, help="Limit on events per network and minute.")
 @options.integer("--max-bytes", default=8 << 20, help="Limit on bytes per request.")
 @options.integer(
     "--max-at-once",
@@ -80,7 +105,6 @@ from firstpage.core import require_extras
     "--poll",
     type=click.FloatRange(0.05),
     default=1.0,
-    show_default=True,
     metavar="SECONDS",
     help="Interval between checks for a new model file.",
 )
@@ -108,12 +132,17 @@ def command(
     against: str | None,
     encoder: str | None,
     own_features: tuple[str, ...],
+    rerank: str | None,
+    rerank_seconds: float,
     feedback: Path | None,
+    events: Path | None,
+    experiment: Path | None,
     hosts: tuple[str, ...],
     host: str,
     port: int,
     max_candidates: int,
     max_queries: int,
+    max_events: int,
     max_bytes: int,
     max_at_once: int,
     max_connections: int,
@@ -145,9 +174,16 @@ def command(
         "against",
         "encoder",
         "own_features",
+        "rerank",
         "feedback",
         "hosts",
     )
+    options.only_with("--rerank", rerank is not None, "rerank_seconds")
+    options.only_with("--events", events is not None, "experiment")
+    if feedback is not None and events is not None:
+        raise click.UsageError(
+            "--feedback compares two lists, and --events logs clicks on one: leave out one of them."
+        )
     if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
 
@@ -156,6 +192,7 @@ def command(
     limits = serving.Limits(
         candidates=max_candidates,
         queries=max_queries,
+        events=max_events,
         bytes=max_bytes,
         concurrent_requests=max_at_once,
         connections=max_connections,
@@ -172,7 +209,19 @@ def command(
         hosts=hosts,
         open_page=open_page,
         feedback=feedback,
+        events=events,
+        experiment=experiment,
         source=None
         if index is None
-        else serving.IndexSource(index, candidates, own_features, against, encoder),
+        else serving.IndexSource(
+            index, candidates, own_features, against, encoder, _last_stage(rerank, rerank_seconds)
+        ),
     )
+
+
+def _last_stage(name: str | None, seconds: float) -> serving.LastStage | None:
+    """Return the last stage of searches; an endpoint is asked once, and not again if it fails."""
+    if name is None:
+        return None
+    assessor = shared.list_assessor(name, "--rerank", timeout=seconds, max_attempts=1)
+    return serving.LastStage(assessor, seconds)

@@ -15,9 +15,11 @@ a route                                     app.py, openapi.py
 formats of requests and answers             json_messages.py, binary_formats.py, rank_request.py
 limits                                      limits.py
 reading and replacing models                served_model.py, watched_model.py, forests.py
-search: results, snippets                   searching.py, snippets.py
+search: results, snippets, the last stage   searching.py, snippets.py, last_stage.py
 pages                                       page_contents.py, about_page.py, pages.py, templates/
 feedback of people who search               feedback.py, feedback_requests.py
+log of queries and events                   event_log.py, event_rows.py
+experiments                                 experiments.py
 metrics, process                            metrics.py, process.py
 """
 

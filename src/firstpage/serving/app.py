@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from msgspec import UNSET
@@ -33,6 +34,9 @@ from firstpage.core.http import (
 )
 from firstpage.serving import metrics, openapi
 from firstpage.serving.about_page import about_page
+from firstpage.serving.event_log import EventLog
+from firstpage.serving.event_rows import EventsAnswer, read_events
+from firstpage.serving.experiments import LiveExperiment, Traffic
 from firstpage.serving.feedback import FeedbackFolder, RateLimit
 from firstpage.serving.feedback_requests import (
     COOKIE,
@@ -45,9 +49,9 @@ from firstpage.serving.feedback_requests import (
     store_query,
     visitor_of,
 )
-from firstpage.serving.json_messages import Health
+from firstpage.serving.json_messages import Health, SearchMessage
 from firstpage.serving.limits import Limits, Refusal, RequestLimiter
-from firstpage.serving.page_contents import Visitor, read_page_query
+from firstpage.serving.page_contents import PageQuery, Visitor, one_list, read_page_query
 from firstpage.serving.pages import (
     compared_page,
     compile_templates,
@@ -55,15 +59,22 @@ from firstpage.serving.pages import (
     search_page,
     static_files,
 )
-from firstpage.serving.rank_request import RawRequest, unique_params
-from firstpage.serving.ranking import TooSlow, media_type_of, rank
-from firstpage.serving.searching import check_message, read_message, search, texts_of
+from firstpage.serving.rank_request import RawRequest, User, unique_params, unknown_field
+from firstpage.serving.ranking import EncodedAnswer, TooSlow, media_type_of, rank
+from firstpage.serving.searching import (
+    check_message,
+    depth_of,
+    read_message,
+    search,
+    texts_of,
+)
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
+RERANKING_THREADS = 16  # where a search waits for a last stage
 PAGES = {
     "/": "Not answered",
     "/about": "Not answered",
@@ -91,6 +102,10 @@ class Serving(Starlette):
         With an index: names of the server, in addition to those of this machine; `*` allows any.
     feedback : FeedbackFolder or None
         With an index: where feedback is stored; None: none is asked for.
+    events : EventLog or None
+        Where queries and events are stored; None: there is no POST /events.
+    experiment : LiveExperiment or None
+        With events: the experiment on users.
     """
 
     def __init__(
@@ -102,12 +117,20 @@ class Serving(Starlette):
         token: str | None = None,
         hosts: Collection[str] = (),
         feedback: FeedbackFolder | None = None,
+        events: EventLog | None = None,
+        experiment: LiveExperiment | None = None,
     ) -> None:
+        self.traffic = None if events is None else Traffic(events, experiment)
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
-        self.metrics = metrics.Metrics(watched)
+        self.metrics, self.events = metrics.Metrics(watched, events), events
         self.admission = RequestLimiter(self.limits)
-        self.scoring_pool = ThreadPoolExecutor(SCORING_THREADS, "score")
+        self.scoring_pool = ThreadPoolExecutor(
+            RERANKING_THREADS
+            if watched.source is not None and watched.source.last_stage is not None
+            else SCORING_THREADS,
+            "score",
+        )
         self.hosts, self.feedback, self.rate = allowed_hosts(hosts), feedback, RateLimit()
         self.declared = self._declared()
         routes = [*self.declared, *self._forms(), Mount(static_files().url, static_files())]
@@ -133,6 +156,8 @@ class Serving(Starlette):
             for search in openapi.searches(self.limits, source.candidates):
                 routes.app(search, SearchEndpoint(self))
             routes.app(openapi.SEARCH_PAGE, PageEndpoint(self))
+        if self.events is not None:
+            routes.app(openapi.events(self.limits), EventsEndpoint(self, self.events))
         for operation, answer in (
             (openapi.RELOAD, self._reload),
             (openapi.about("/" if source is None else "/about"), self.about),
@@ -241,8 +266,9 @@ class Serving(Starlette):
             self.scoring_pool.submit(compile_templates)  # pages are opened soon
         yield
         watching.cancel()
-        if self.feedback is not None:
-            self.feedback.close()
+        for store in (self.feedback, self.events):
+            if store is not None:
+                store.close()
         self.scoring_pool.shutdown(wait=False)
 
 
@@ -285,10 +311,11 @@ class RankEndpoint:
         answer = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):
-                answer = rank(model, raw, inline=True)
+                answer = rank(model, raw, serving.traffic, inline=True)
         if answer is None:
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(serving.scoring_pool, rank, model, raw)
+            pool, traffic = serving.scoring_pool, serving.traffic
+            answer = await loop.run_in_executor(pool, rank, model, raw, traffic)
         serving.metrics.queries.inc(answer.queries)
         serving.metrics.candidates.inc(answer.candidates)
         return ChunkedResponse(answer.body, 200, {"x-model": model.digest}, answer.media_type)
@@ -343,9 +370,18 @@ class SearchEndpoint(TextEndpoint):
         serving, model = self.serving, self.serving.model()
         message = read_message(body, request.query_params.multi_items())
         check_message(message, texts_of(model).candidates, serving.limits)
-        answer = await self.in_pool(search, model, message, serving.limits)
+        answer = await self.in_pool(self._search, model, message)
         self.count(answer.candidates)
         return ChunkedResponse(answer.body, 200, {"x-model": model.digest}, answer.media_type)
+
+    def _search(self, model: ServedModel, message: SearchMessage) -> EncodedAnswer:
+        """Search, within the experiment if the request does not itself choose how to rank."""
+        traffic, limits = self.serving.traffic, self.serving.limits
+        if traffic is None or message.client is UNSET or not message.model or message.explain:
+            return search(model, message, limits)
+        user = User(message.client, message.q, message.query_id or None, message.orders or {})
+        shown, query_id = traffic.search(model, user, message.page * depth_of(model, message))
+        return search(shown.model, message, limits, shown.ranking, query_id)
 
 
 class PageEndpoint(TextEndpoint):
@@ -357,20 +393,33 @@ class PageEndpoint(TextEndpoint):
             return await serving.about(request)
         query, problem = read_page_query(request.query_params, texts_of(model), serving.limits)
         headers, visitor = dict(HEADERS), None
-        if serving.feedback is not None:
+        if serving.feedback is not None or serving.events is not None:
             visitor = visitor_of(request)
             if visitor is None:
                 visitor = Visitor(secrets.token_urlsafe(32))
                 secure = request.scope["scheme"] == "https"
                 headers["set-cookie"] = guest_cookie(COOKIE, visitor.session, secure)
         if query.text and problem is None:
-            page, candidates = await self.in_pool(
-                compared_page, model, serving.watched, query, visitor
-            )
+            if serving.traffic is None or visitor is None:
+                work: Any = (compared_page, model, serving.watched, query, visitor)
+            else:
+                work = (self._logged_page, serving.traffic, model, query, visitor)
+            page, candidates = await self.in_pool(*work)
             self.count(candidates)
         else:
             page = search_page(model, serving.watched, query, visitor, problem=problem)
         return HTMLResponse(page, 200 if problem is None else 422, headers)
+
+    def _logged_page(
+        self, traffic: Traffic, model: ServedModel, query: PageQuery, visitor: Visitor
+    ) -> tuple[str, int]:
+        """Search and log the query; return the page with one list, and the number of candidates."""
+        user = User(visitor.client, query.text, query.query_id or None, None)
+        shown, query_id = traffic.search(model, user, query.number * query.depth)
+        query = replace(query, query_id=query_id)
+        listed = one_list(shown.model, shown.ranking, query)
+        page = search_page(model, self.serving.watched, query, comparison=listed)
+        return page, listed.candidates
 
 
 class FeedbackEndpoint(TextEndpoint):
@@ -398,6 +447,31 @@ class FeedbackEndpoint(TextEndpoint):
                 store_preference, serving.feedback, model, visitor, query, fields
             )
         return Response(status_code=303, headers={**HEADERS, "location": query.address})
+
+
+class EventsEndpoint(TextEndpoint):
+    """The endpoint POST /events, which answers after the events are on disk."""
+
+    def __init__(self, serving: Serving, log: EventLog) -> None:
+        super().__init__(serving)
+        self.log = log
+        most = serving.limits.events
+        self.rate = RateLimit(most, 10 * most, "traffic")
+
+    async def _body(self, request: Request, receive: Receive) -> bytes | None:
+        if media_type_of(request.headers) != JSON:
+            raise Refusal(f"send the events as {JSON}.", 415)
+        for name in request.query_params:
+            raise unknown_field(name, [], "the query string")
+        return await super()._body(request, receive)
+
+    async def respond(self, request: Request, body: bytes | None) -> Response:
+        visitor = visitor_of(request)
+        client = None if visitor is None else visitor.client
+        rows = read_events(body or b"", self.log.fields, self.serving.limits.queries, client)
+        self.rate.check(network_of(request), len(rows))
+        stored = await asyncio.wrap_future(self.log.submit(rows)) if rows else 0
+        return json_response(EventsAnswer(stored, len(rows) - stored))
 
 
 class ChunkedResponse(Response):

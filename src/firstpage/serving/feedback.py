@@ -21,8 +21,7 @@ import stat
 import threading
 import time
 import unicodedata
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -42,8 +41,9 @@ MAX_KEY = 200  # characters of an id that a labeling project accepts
 MAX_TEXT = 1_000_000  # characters of a text; longer ones are cut
 SLUG_LENGTH = 40
 PERIOD = 60.0  # seconds
-PER_NETWORK, IN_ALL = 30, 300  # writes per period
+PER_NETWORK, IN_ALL = 30, 300  # rows per period
 MAX_NETWORKS = 10_000
+ALL = "all networks"
 
 Row = Mapping[str, Any]
 
@@ -63,14 +63,16 @@ def query_id(text: str) -> str:
 class AppendedRows:
     """A file of JSON lines to which rows are appended; a line without an end is removed first.
 
+    `noun` says in messages what the rows are.
+
     Attributes
     ----------
     rows : list of dict
         The rows that the file had when it was opened.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, noun: str = "feedback") -> None:
+        self.path, self.noun = path, noun
         is_new = not path.exists()
         content = b"" if is_new else path.read_bytes()
         self._size = content.rfind(b"\n") + 1
@@ -80,9 +82,9 @@ class AppendedRows:
         end = 0
         for number, line in enumerate(lines, 1):
             end += len(line) + 1
-            self.rows.append(_row(path, number, line))
+            self.rows.append(_row(path, number, line, noun))
             self._ends.append(end)
-        self._before = self._size
+        self._before, self._failed = self._size, False
         self._stream = open(path, "ab", 0, opener=_private_file)  # noqa: SIM115 (see `close`)
         mode = stat.S_IMODE(os.fstat(self._stream.fileno()).st_mode)
         if os.name == "posix" and mode & 0o077:
@@ -97,6 +99,11 @@ class AppendedRows:
         if is_new:
             sync_folder(path.parent)
 
+    @property
+    def size(self) -> int:
+        """The bytes of the committed rows."""
+        return self._size
+
     def keep(self, count: int) -> None:
         """Remove all rows after the first `count` that the file had when it was opened."""
         if count < len(self.rows):
@@ -110,7 +117,7 @@ class AppendedRows:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         data = text.encode("utf-8", "backslashreplace")
         if self._size + len(data) > MAX_FILE_BYTES:
-            raise Refusal("the feedback file is full; move it away and start again.", 507)
+            raise Refusal(f"the file of {self.noun} is full; move it away and start again.", 507)
         try:
             done = 0
             while done < len(data):
@@ -118,9 +125,12 @@ class AppendedRows:
             os.fsync(self._stream.fileno())
         except OSError as error:
             self.undo()
-            log.error("%s: cannot be written (%s).", self.path, error.strerror)
-            raise Refusal(f"the feedback cannot be stored ({error.strerror}).", 507) from None
+            if not self._failed:  # once, however many requests arrive
+                log.error("%s: cannot be written (%s).", self.path, error.strerror)
+            self._failed = True
+            raise Refusal(f"the {self.noun} cannot be stored ({error.strerror}).", 507) from None
         self._before, self._size = self._size, self._size + len(data)
+        self._failed = False
 
     def undo(self) -> None:
         """Remove what was written after the last committed row."""
@@ -144,13 +154,13 @@ def _private_file(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _row(path: Path, number: int, line: bytes, noun: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise DataError(f"{path}:{number}: is not a row of feedback; correct or move the file.")
+        raise DataError(f"{path}:{number}: is not a row of {noun}; correct or move the file.")
     return row
 
 
@@ -162,6 +172,21 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def occupy(folder: Path, noun: str) -> Callable[[], None]:
+    """Make this process the only writer of a folder; return what releases it."""
+    if fcntl is None:
+        return lambda: None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise DataError(
+            f"{folder}: another server writes its {noun} here; name another folder."
+        ) from None
+    return lambda: os.close(handle)
 
 
 class FeedbackFolder:
@@ -184,7 +209,7 @@ class FeedbackFolder:
         self._resources = ExitStack()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._occupy()
+            self._resources.callback(occupy(folder, "feedback"))
             self._preferences, self._queries, self._documents = (
                 self._resources.enter_context(closing(AppendedRows(folder / name)))
                 for name in (PREFERENCES, QUERIES, DOCUMENTS)
@@ -204,18 +229,6 @@ class FeedbackFolder:
         self._documents.keep(complete)
         for file in (self._preferences, self._queries, self._documents):
             file.rows.clear()
-
-    def _occupy(self) -> None:
-        if fcntl is None:
-            return
-        handle = os.open(self.folder, os.O_RDONLY)
-        self._resources.callback(os.close, handle)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(
-                f"{self.folder}: another server writes its feedback here; name another folder."
-            ) from None
 
     def add_preference(self, row: Row) -> bool:
         """Store a preference; return False if one with its `id` is stored already."""
@@ -279,29 +292,29 @@ def _text(value: Any) -> str:
 
 
 class RateLimit:
-    """Counts the writes of each network within a period, and refuses those beyond a limit."""
+    """Admits so many rows per period, of each network and in all, and refuses further ones.
 
-    def __init__(self, per_network: int = PER_NETWORK, in_all: int = IN_ALL) -> None:
-        self._per_network, self._in_all = per_network, in_all
-        self._writes: dict[str, deque[float]] = {}
-        self._all: deque[float] = deque()
+    What is not used is available later, up to the limit; a request may exceed it once.
+    """
 
-    def check(self, network: str) -> None:
-        """Count a write, or refuse it."""
+    def __init__(
+        self, per_network: int = PER_NETWORK, in_all: int = IN_ALL, noun: str = "feedback"
+    ) -> None:
+        self._per_network, self._in_all, self._noun = per_network, in_all, noun
+        self._available: dict[str, tuple[float, float]] = {}  # by network, and when it was so
+
+    def check(self, network: str, count: int = 1) -> None:
+        """Count rows of a network, or refuse them."""
         now = time.monotonic()
-        if len(self._writes) > MAX_NETWORKS:
-            recent = {n: t for n, t in self._writes.items() if t and t[-1] > now - PERIOD}
-            self._writes = recent
-        times = self._writes.setdefault(network, deque())
-        for queue, limit in ((times, self._per_network), (self._all, self._in_all)):
-            while queue and queue[0] <= now - PERIOD:
-                queue.popleft()
-            if len(queue) >= limit:
-                wait = max(1, round(queue[0] + PERIOD - now))
-                raise Refusal(
-                    f"too much feedback at once; try again in {wait} seconds.",
-                    429,
-                    retry_after=str(wait),
-                )
-        times.append(now)
-        self._all.append(now)
+        if len(self._available) > MAX_NETWORKS:
+            recent = {n: row for n, row in self._available.items() if row[1] > now - PERIOD}
+            self._available = recent
+        levels = {}
+        for name, limit in ((network, self._per_network), (ALL, self._in_all)):
+            level, since = self._available.get(name, (limit, now))
+            levels[name] = min(limit, level + (now - since) * limit / PERIOD) - count, now
+            if levels[name][0] + count < 1:
+                wait = str(max(1, round((1 - count - levels[name][0]) * PERIOD / limit)))
+                detail = f"too much {self._noun} at once; try again in {wait} seconds."
+                raise Refusal(detail, 429, retry_after=wait)
+        self._available |= levels

@@ -31,6 +31,11 @@ Top = Annotated[
     int, Meta(ge=1, description="Number of candidates per query in the answer; default: all.")
 ]
 Depth = Annotated[int, Meta(ge=1, description="Number of documents in the answer.")]
+Client = Annotated[str, Meta(max_length=100, description="Id of the user, for the event log.")]
+QueryId = Annotated[
+    str, Meta(max_length=100, description="Id of the query: send it with further pages and events.")
+]
+_ORDERS = Meta(description="Documents of the arms that the request ranks, best first, by arm.")
 Digest = Annotated[str, Meta(description="SHA-256 digest of the model file.")]
 Notes = Annotated[
     list[str] | UnsetType, Meta(description="Categories that the model was not trained on.")
@@ -61,6 +66,9 @@ class QueryMessage(BatchQuery):
 
     explain: Explain = False
     top: Top | None = None
+    client: Client | None = None
+    query_id: QueryId | None = None
+    orders: Annotated[dict[str, list[Id]], _ORDERS] | None = None
 
 
 class BatchMessage(Struct, forbid_unknown_fields=True):
@@ -95,6 +103,7 @@ class QueryAnswer(Struct, kw_only=True):
     query: Id | None
     order: Annotated[list[Id], Meta(description="Ids, or positions (the first is 0), best first.")]
     scores: Annotated[list[float], Meta(description="In the order of `order`.")]
+    query_id: QueryId | UnsetType = UNSET
     explanations: list[ScoreExplanation] | UnsetType = UNSET
     notes: Notes = UNSET
 
@@ -116,6 +125,10 @@ class SearchMessage(Struct, forbid_unknown_fields=True):
     explain: Explain = False
     model: Annotated[bool, Meta(description="false: the results of the first stage.")] = True
     snippets: Annotated[bool, Meta(description="Whether titles and snippets are answered.")] = True
+    client: Client | UnsetType = UNSET
+    page: Annotated[int, Meta(ge=1, description="Page of the results, from 1.")] = 1
+    query_id: QueryId | UnsetType = UNSET
+    orders: Annotated[dict[str, list[str]], _ORDERS] | UnsetType = UNSET
 
 
 class Passage(Struct, kw_only=True):
@@ -132,8 +145,8 @@ class SearchResult(Struct, kw_only=True):
     """A document that a search returns."""
 
     id: str
-    score: float
-    first_stage_rank: Annotated[int, Meta(description="The first is 1.")]
+    score: Annotated[float | None, Meta(description="null: only an order of the request lists it.")]
+    first_stage_rank: Annotated[int | None, Meta(description="The first is 1.")]
     stage_ranks: Annotated[
         dict[str, int], Meta(description="Rank in each stage that lists it: bm25, dense.")
     ]
@@ -152,6 +165,11 @@ class SearchAnswer(Struct, kw_only=True):
         dict[str, str], Meta(description="Words of no document, and the terms that replace them.")
     ]
     candidates: Annotated[int, Meta(description="Number of documents of the first stage.")]
+    query_id: QueryId | UnsetType = UNSET
+    reranked: Annotated[
+        bool | UnsetType,
+        Meta(description="Whether the last stage reordered the results in time."),
+    ] = UNSET
     results: Annotated[list[SearchResult], Meta(description="Best first.")]
 
 
@@ -253,7 +271,24 @@ def read_json(raw: RawRequest) -> RankRequest:
         rank_request.DEFAULT_TERMS if message.explain is True else message.explain or 0,
         message.top,
         rank_request.unknown_notes(unknown, raw.names),
+        _user(message, raw) if isinstance(message, QueryMessage) else None,
     )
+
+
+def _user(message: QueryMessage, raw: RawRequest) -> rank_request.User | None:
+    """Return the user of a query; None if it names none."""
+    if message.client is None:
+        for name in ("query_id", "orders"):
+            if getattr(message, name) is not None:
+                raise Refusal(f"{name!r} needs 'client', the id of the user.")
+        return None
+    if message.query is None:
+        raise Refusal("'client' needs 'query': what was typed, or the id of the query.")
+    text = str(message.query)
+    raw.limits.check_text(text)
+    for name, value in (("client", message.client), ("query_id", message.query_id)):
+        rank_request.check_printable(name, value)
+    return rank_request.User(message.client, text, message.query_id, message.orders or {})
 
 
 def _decode(raw: RawRequest) -> QueryMessage | BatchMessage | list[BatchQuery]:
@@ -299,6 +334,8 @@ def _queries(message: QueryMessage | BatchMessage | list[BatchQuery]) -> Sequenc
 def _n_keys(message: QueryMessage | BatchMessage | list[BatchQuery]) -> int:
     """Return the number of keys without those whose value is the default."""
     count = _n_fields(message) if isinstance(message, BatchMessage) else 0
+    if isinstance(message, QueryMessage):
+        count += len(message.orders or ())
     for query in _queries(message):
         count += _n_fields(query) + len(query.candidates)
         for candidate in query.candidates:

@@ -34,6 +34,9 @@ class Limits:
         Characters of a typed query.
     queries : int
         Queries per batch.
+    events : int
+        Queries and events per minute that a network sends to the event log; from all, ten times as
+        many.
     bytes : int
         Bytes per request body.
     concurrent_requests : int
@@ -51,6 +54,7 @@ class Limits:
     candidates: int = 1000
     text: int = 1000
     queries: int = 1000
+    events: int = 60_000
     bytes: int = 8 << 20
     concurrent_requests: int = 64
     connections: int = 1000

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from firstpage.serving.event_log import EventLog
 from firstpage.serving.watched_model import WatchedModel
 
 __all__ = ["MEDIA_TYPE", "Metrics"]
@@ -35,8 +36,8 @@ class RouteSummary(NamedTuple):
 class Metrics(Collector):
     """Counters of requests, and the state of the model at the time of a scrape."""
 
-    def __init__(self, watched: WatchedModel) -> None:
-        self.watched, self.registry = watched, CollectorRegistry()
+    def __init__(self, watched: WatchedModel, events: EventLog | None = None) -> None:
+        self.watched, self.events, self.registry = watched, events, CollectorRegistry()
         common: dict[str, Any] = {"namespace": "firstpage", "registry": self.registry}
         by_route = ("route", "status")
         self.requests = Counter("requests", "Requests by route and status.", by_route, **common)
@@ -53,7 +54,7 @@ class Metrics(Collector):
         self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of the model in service."""
+        """Yield the metrics of the model in service and of the event log."""
         watched, model = self.watched, self.watched.model
         counter, gauge = CounterMetricFamily, GaugeMetricFamily
         for kind, name, text, value in (
@@ -63,6 +64,20 @@ class Metrics(Collector):
             (gauge, "up", "1: a model is in service.", model is not None),
         ):
             yield kind(f"firstpage_model_{name}", text, value=float(value))
+        if (events := self.events) is not None:
+            for kind, name, text, value in (
+                (counter, "stored", "Queries and events stored.", events.stored),
+                (counter, "known", "Queries and events sent again.", events.known),
+                (
+                    counter,
+                    "dropped",
+                    "Queries and events that could not be stored.",
+                    events.dropped,
+                ),
+                (counter, "commits", "Waits for the disk.", events.commits),
+                (gauge, "bytes", "Size of the event log.", events.size),
+            ):
+                yield kind(f"firstpage_events_{name}", text, value=float(value))
         if model is not None:
             labels = {"ranker": model.model.ranker, "digest": model.digest}
             yield InfoMetricFamily("firstpage_model", "The model in service.", labels)

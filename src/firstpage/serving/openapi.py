@@ -17,6 +17,7 @@ from firstpage.core.http import (
 )
 from firstpage.serving import json_messages as messages
 from firstpage.serving.binary_formats import ARROW, NPY, has_arrow
+from firstpage.serving.event_rows import EventRow, EventsAnswer
 from firstpage.serving.limits import Limits
 from firstpage.serving.metrics import MEDIA_TYPE
 from firstpage.serving.ranking import ANSWERS
@@ -30,14 +31,16 @@ LENGTHS = {"type": "string", "pattern": "^[0-9]{1,9}(,[0-9]{1,9})*$"}
 EXPLAIN = {"anyOf": [FLAG, COUNT]}
 STATUSES = {
     401: "The token is missing or wrong.",
-    403: "The server was started without a token.",
+    403: "The server was started without a token, or the request comes from another site.",
     408: "The body did not arrive in time.",
     413: "The request exceeds a limit of the server.",
     415: "The format of the body is not supported.",
     421: "The host name is not one of this server; see --allow-host.",
     422: "The request is invalid; `detail` names the query, candidate and feature.",
+    429: "The network sends too many events.",
     500: "The model has no score for features of ordinary size.",
     503: "There is no model yet, or too many concurrent requests.",
+    507: "The disk or the event log is full.",
 }
 X_MODEL = {"X-Model": {"description": "SHA-256 digest of the model file.", "schema": TEXT}}
 
@@ -174,6 +177,24 @@ def ranking(limits: Limits, batch: bool) -> Operation:
     )
 
 
+def events(limits: Limits) -> Operation:
+    """Return the description of POST /events."""
+    rows: Any = Annotated[list[EventRow], Meta(max_length=limits.queries)]
+    return Operation(
+        "POST",
+        "/events",
+        "events",
+        "Store queries and events of User Behavior Insights (UBI) 1.3.0.",
+        "They are on disk when this is answered.  A row without an action_name is a query, with "
+        "query_id, user_query, timestamp and query_response_hit_ids.",
+        body={JSON: EventRow | rows},
+        answers={
+            200: _report("The events are on disk.", EventsAnswer),
+            **_refused(403, 408, 413, 415, 421, 422, 429, 503, 507),
+        },
+    )
+
+
 def searches(limits: Limits, depth: int) -> tuple[Operation, Operation]:
     """Return the descriptions of GET /search and POST /search."""
     text, summary = (
@@ -190,6 +211,9 @@ def searches(limits: Limits, depth: int) -> tuple[Operation, Operation]:
         ("explain", EXPLAIN, "Number of features in each explanation."),
         ("model", FLAG, "false: the results of the first stage."),
         ("snippets", FLAG, "Whether titles and snippets are answered."),
+        ("client", TEXT, "Id of the user: the query is logged, and may be of an experiment."),
+        ("page", {**COUNT, "minimum": 1}, "Page of the results, from 1."),
+        ("query_id", TEXT, "With a further page: the id that the first one was answered with."),
     ]
     results = DeclaredResponse("The results.", {JSON: messages.SearchAnswer}, X_MODEL)
     by_address = Operation(

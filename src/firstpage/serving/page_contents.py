@@ -18,6 +18,7 @@ from firstpage.serving.json_messages import ScoreExplanation
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.searching import (
     DEPTH,
+    Ranking,
     ResultDocument,
     check_encodable,
     explain_positions,
@@ -31,6 +32,7 @@ from firstpage.serving.snippets import CONTROLS, displayed
 
 MAX_DEPTH = 50  # documents per side
 REASONS = 6  # features that explain a score
+MAX_ID = 100  # characters of the id of a query
 MODEL, FIRST_STAGE = "model", "first stage"
 
 
@@ -45,6 +47,11 @@ class Visitor:
         """The token that its forms must have."""
         return guest_csrf(self.session)
 
+    @property
+    def client(self) -> str:
+        """The id in the event log, from which neither the cookie nor the CSRF token follows."""
+        return hashlib.sha256(f"client:{self.session}".encode()).hexdigest()[:32]
+
     def sides(self, text: str) -> tuple[str, str]:
         """Return which ranking is left and right: random per query, fixed within a session."""
         drawn = hashlib.sha256(f"{self.session}\0{text}".encode("utf-8", "replace")).digest()[0]
@@ -56,13 +63,16 @@ class PageQuery:
     """What the address of the page asks for; without a text only the search box is shown.
 
     `names` says whether to show which side is the model's, where feedback is asked; `note` names a
-    confirmation of `pages.NOTES`.
+    confirmation of `pages.NOTES`.  `number` is that of the page of one list, and `query_id` the id
+    of its query in the event log.
     """
 
     text: str = ""
     depth: int = DEPTH
     names: bool = False
     note: str = ""
+    number: int = 1
+    query_id: str = ""
 
     @property
     def address(self) -> str:
@@ -74,7 +84,13 @@ class PageQuery:
             params["show"] = "names"
         if self.note:
             params["note"] = self.note
+        if self.query_id:
+            params |= {"page": str(self.number), "query_id": self.query_id}
         return f"/?{urlencode(params)}"
+
+    def turned(self, pages: int) -> PageQuery:
+        """Return the query of a later or an earlier page of the same list."""
+        return replace(self, number=self.number + pages)
 
     def with_names(self, names: bool) -> PageQuery:
         """Return the query whose page shows which side is the model's, or hides it."""
@@ -92,6 +108,12 @@ def read_page_query(
     if not (depth.isascii() and depth.isdigit() and len(depth) < 5 and 1 <= int(depth) <= most):
         return query, f"the depth must be a number from 1 to {most}."
     query = replace(query, depth=int(depth))
+    number, query_id = params.get("page", "1"), params.get("query_id", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 5 and int(number)):
+        return query, "the page must be a number from 1."
+    if len(query_id) > MAX_ID or not query_id.isprintable():
+        return query, "the id of the query is not one of this server; search again."
+    query = replace(query, number=int(number), query_id=query_id)
     if text:
         try:
             limits.check_text(text)
@@ -193,6 +215,15 @@ def origins_of(found: RetrievedDocuments) -> list[str]:
     if len(found.stages) == 1:
         return [""] * len(found)
     return [" and ".join(names[stage] for stage in ranks) for ranks in found.ranks()]
+
+
+def one_list(model: ServedModel, ranking: Ranking, query: PageQuery) -> RankingComparison:
+    """Return a page of one ranking, which is not compared."""
+    before = (query.number - 1) * query.depth
+    best = ranking.order[before:][: query.depth]
+    documents = shown_documents(texts_of(model), query.text, ranking.found.rows[best])
+    listed = tuple(ComparedDocument(d, n, n, 0.0) for n, d in enumerate(documents, before + 1))
+    return RankingComparison(len(ranking.found), listed, (), "", ranking.query.corrected)
 
 
 def compare(model: ServedModel, query: PageQuery) -> RankingComparison:

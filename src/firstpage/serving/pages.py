@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from firstpage.core import counted
 from firstpage.core.http import CachedStaticFiles, page_templates, sentence
 from firstpage.serving.page_contents import (
     FIRST_STAGE,
@@ -52,11 +53,6 @@ def compile_templates() -> None:
         templates().get_template(name)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def render(name: str, watched: WatchedModel, **context: Any) -> str:
     """Render a template with the variables that all pages share."""
     shared = {
@@ -82,6 +78,7 @@ def search_page(
     """Return the page to search and to compare; without a comparison, the search box only.
 
     `problem` says what is wrong with the address.  Only a visitor is asked for feedback.
+    With the id of the query, there is one list, and clicks on it are logged.
     """
     return render(
         "search.html",
@@ -91,7 +88,11 @@ def search_page(
         query=query,
         visitor=visitor,
         comparison=comparison,
-        sides=(MODEL, FIRST_STAGE) if visitor is None else visitor.sides(query.text),
+        sides=(MODEL,)
+        if query.query_id
+        else (MODEL, FIRST_STAGE)
+        if visitor is None
+        else visitor.sides(query.text),
         note=NOTES.get(query.note) if visitor and comparison else None,
         problem=problem and sentence(problem),
     )

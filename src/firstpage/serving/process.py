@@ -17,6 +17,9 @@ from firstpage.core import DataError
 from firstpage.core.http import ConnectionLimits, listen, open_browser, server_for, url_host
 from firstpage.serving.app import Serving
 from firstpage.serving.binary_formats import has_arrow
+from firstpage.serving.event_log import EventLog
+from firstpage.serving.event_rows import STORED
+from firstpage.serving.experiments import LiveExperiment
 from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits
 from firstpage.serving.served_index import IndexSource
@@ -43,12 +46,15 @@ def serve(
     hosts: Sequence[str] = (),
     open_page: bool = False,
     feedback: Path | None = None,
+    events: Path | None = None,
+    experiment: Path | None = None,
 ) -> None:
     """Serve a model file; without a valid one raise an error, or with `wait` wait for it.
 
     With the `source` of an index, its texts are searched too; `hosts` are then further names of the
     server, `open_page` opens the page in a browser, and the page asks for `feedback`, which is
-    stored in this folder.
+    stored in this folder.  Queries and events are stored in the folder `events`; the
+    file `experiment` has the settings of an experiment on them.
     """
     from prometheus_client import disable_created_metrics
     from threadpoolctl import threadpool_limits
@@ -63,6 +69,11 @@ def serve(
     threadpool_limits(1)
     sys.setswitchinterval(SWITCH_INTERVAL)
     disable_created_metrics()  # type: ignore[no-untyped-call]  # an unused series per counter
+    running = None
+    if experiment is not None:
+        running = LiveExperiment(experiment, source)
+        if watched.model is not None:
+            running.models(watched.model)
     listener = listen(host, port)
     app = Serving(
         watched,
@@ -71,6 +82,8 @@ def serve(
         token=token,
         hosts=(*hosts, host),
         feedback=None if feedback is None else FeedbackFolder(feedback),
+        events=None if events is None else EventLog(events, running.fields if running else STORED),
+        experiment=running,
     )
     server = server_for(app, ConnectionLimits(limits.connections), GRACE)
     if threading.current_thread() is threading.main_thread():

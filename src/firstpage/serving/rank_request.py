@@ -24,6 +24,9 @@ EXPECTED = {  # valid values of a field
     "features": "an object by name, or a list in the model's order (GET /model shows it)",
     "explain": "true, false or a number of features",
     "top": "a number of candidates, at least 1",
+    "client": "a text of at most 100 characters",
+    "query_id": "a text of at most 100 characters",
+    "orders": "an object of lists of ids by arm, in the body of a POST",
 }
 _SHORT = Repr()  # bounds the length and the depth of what a client sends
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 60, 60
@@ -60,6 +63,18 @@ class RawRequest(NamedTuple):
         return {"explain": int(explain), "top": None if top is None else int(top)}
 
 
+class User(NamedTuple):
+    """The user of a query, what was typed, and the orders of arms that the request ranks.
+
+    Without `orders` (None), as on the page, there are none even if an arm needs them.
+    """
+
+    client: str
+    text: str
+    query_id: str | None
+    orders: Mapping[str, Sequence[Any]] | None
+
+
 @dataclass(frozen=True, eq=False)
 class RankRequest:
     """Candidates of one or more queries; query q has the rows offsets[q]:offsets[q+1].
@@ -80,6 +95,8 @@ class RankRequest:
         Number of candidates per query in the answer; None: all.
     notes : tuple of str
         What the answer says about the features that were sent.
+    user : User or None
+        Whose query it is, for the event log and the experiment.
     """
 
     X: Array
@@ -89,6 +106,7 @@ class RankRequest:
     explain: int = 0
     top: int | None = None
     notes: tuple[str, ...] = ()
+    user: User | None = None
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -125,6 +143,12 @@ def check_ids(ids: Sequence[Any], where: str) -> None:
     if len(set(ids)) < len(ids):
         repeated = next(label for label, count in Counter(ids).items() if count > 1)
         raise Refusal(f"{where} has two candidates with the id {short(repeated)}.")
+
+
+def check_printable(name: str, text: str | None) -> None:
+    """Refuse an id with characters that cannot be printed."""
+    if text is not None and not text.isprintable():
+        raise Refusal(f"'{name}' contains characters that cannot be printed.")
 
 
 def unique_params(params: Sequence[tuple[str, str]]) -> dict[str, str]:

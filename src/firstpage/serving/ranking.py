@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -29,6 +29,21 @@ class TooSlow(Exception):
     """The work would delay other requests; it must run in a thread."""
 
 
+class UserTraffic(Protocol):
+    """What ranks and logs the queries of users: see `experiments.Traffic`."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether this takes less time than waking another thread."""
+        ...
+
+    def rank(
+        self, served: ServedModel, request: RankRequest, scores: Floats
+    ) -> tuple[Ints, str | UnsetType]:
+        """Return the order of the candidates, and the id of a query that is logged."""
+        ...
+
+
 class EncodedAnswer(NamedTuple):
     """The body of an answer, and the numbers of queries and candidates for the metrics."""
 
@@ -50,10 +65,13 @@ def media_type_of(headers: Headers) -> str:
     return media_type
 
 
-def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> EncodedAnswer:
+def rank(
+    model: ServedModel, raw: RawRequest, traffic: UserTraffic | None = None, inline: bool = False
+) -> EncodedAnswer:
     """Decode a body, score it, and answer in the same format, or in JSON for ?answer=json.
 
-    With `inline`, in the event loop, a large request raises TooSlow.
+    Queries of users are logged, and may be of an experiment, by the `traffic`.  With `inline`, in
+    the event loop, a large request raises TooSlow.
     """
     request, answer = _read(raw)
     terms = 0
@@ -61,13 +79,15 @@ def rank(model: ServedModel, raw: RawRequest, inline: bool = False) -> EncodedAn
         terms = request.answer_size * min(request.explain, len(model.names))
         raw.limits.check_explanations(request.answer_size, terms)
     slow = len(request.X) > MAX_INLINE_ROWS or terms > MAX_INLINE_TERMS
-    if inline and (slow or (terms and model.trees is not None)):
+    slow = slow or bool(terms and model.trees is not None)
+    if inline and (slow or (request.user and traffic and not traffic.is_quick)):
         raise TooSlow
     request.check_finite(model.names, model.model.reads_missing)
     scores = finite_scores(model, request)
     counts = len(request.offsets) - 1, len(scores)
     if answer == "json":
-        return EncodedAnswer(_json_answer(model, request, scores, raw.batch), JSON, *counts)
+        body = _json_answer(model, request, scores, raw.batch, traffic)
+        return EncodedAnswer(body, JSON, *counts)
     return EncodedAnswer(
         _binary_answer(request, scores, answer, raw.media_type), raw.media_type, *counts
     )
@@ -149,8 +169,19 @@ def _binary_answer(request: RankRequest, scores: Floats, answer: str, media_type
     return binary.write_arrow(request, scores, ranks)
 
 
-def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch: bool) -> bytes:
-    order, ids, answers = sort_groups(scores, request.offsets)[0], request.ids, []
+def _json_answer(
+    model: ServedModel,
+    request: RankRequest,
+    scores: Floats,
+    batch: bool,
+    traffic: UserTraffic | None,
+) -> bytes:
+    ids, answers = request.ids, []
+    query_id: str | UnsetType = UNSET
+    if traffic is None:
+        order = sort_groups(scores, request.offsets)[0]
+    else:
+        order, query_id = traffic.rank(model, request, scores)
     top_rows = [order[lo:hi][: request.top] for lo, hi in request.bounds]
     explained: str | UnsetType = UNSET
     notes = list(request.notes) or UNSET
@@ -164,6 +195,7 @@ def _json_answer(model: ServedModel, request: RankRequest, scores: Floats, batch
                 query=None if request.queries is None else request.queries[number],
                 order=[r - lo for r in row_list] if ids is None else [ids[r] for r in row_list],
                 scores=scores[rows].tolist(),
+                query_id=query_id,
                 explanations=explanations[start:stop] if request.explain else UNSET,
             )
         )

@@ -27,6 +27,7 @@ from firstpage.serving.served_model import ServedModel
 from firstpage.serving.snippets import Highlighter, MarkedText, displayed
 
 FIELDS = tuple(messages.SearchMessage.__struct_fields__)
+TEXTS = ("q", "client", "query_id")
 WORDS = {"true": True, "false": False}
 MAX_VALUE = 2000  # characters of a field of a document that are shown
 MAX_FIELDS = 40
@@ -49,6 +50,8 @@ class Ranking:
         The positions of the candidates, the best by the model first.
     request : RankRequest
         Their features.
+    reranked : bool or None
+        Whether the last stage reordered them; None if there is none.
     """
 
     query: Query
@@ -56,6 +59,7 @@ class Ranking:
     scores: Floats
     order: Ints
     request: RankRequest
+    reranked: bool | None = None
 
 
 def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
@@ -73,7 +77,10 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
     request = RankRequest(X, np.array([0, len(X)]))
     scores = finite_scores(model, request)
     order = np.lexsort((np.arange(len(found)), -scores))
-    return Ranking(query, found, scores, order, request)
+    reranked = None
+    if texts.last_stage is not None:
+        order, reranked = texts.last_stage.reorder(texts.index, text, found.rows, order)
+    return Ranking(query, found, scores, order, request, reranked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +155,8 @@ def read_message(body: bytes | None, params: Sequence[tuple[str, str]]) -> messa
             raise unknown_field(name, FIELDS, "the query string")
         if name in values:
             raise Refusal(f"the query string has {name!r} twice.")
-        values[name] = value if name == "q" else WORDS.get(value, value)
-    for name in ("depth", "explain"):
+        values[name] = value if name in TEXTS else WORDS.get(value, value)
+    for name in ("depth", "explain", "page"):
         number = values.get(name)
         if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
             values[name] = int(number)
@@ -183,6 +190,8 @@ def _checked(values: Mapping[str, Any]) -> messages.SearchMessage:
         "explain": rank_request.EXPECTED["explain"],
         "model": "true or false",
         "snippets": "true or false",
+        "page": "a number from 1",
+        **{name: rank_request.EXPECTED[name] for name in ("client", "query_id", "orders")},
     }
     if "q" not in values:
         raise Refusal("the query is missing; send it as 'q'.")
@@ -198,6 +207,8 @@ def check_message(message: messages.SearchMessage, candidates: int, limits: Limi
     """Refuse a text or depth beyond the limits, and characters that no text has."""
     limits.check_text(message.q)
     check_encodable(message.q)
+    for name, text in (("client", message.client), ("query_id", message.query_id)):
+        rank_request.check_printable(name, None if text is UNSET else text)
     if message.depth is not UNSET and message.depth > candidates:
         raise Refusal(
             f"'depth' is {message.depth:,}, and the first stage returns {candidates:,} candidates; "
@@ -214,17 +225,21 @@ def check_encodable(text: str) -> None:
         raise Refusal("the query contains a lone surrogate, which is not a character.") from None
 
 
-def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) -> EncodedAnswer:
-    """Search, and return the encoded answer."""
+def search(
+    model: ServedModel,
+    message: messages.SearchMessage,
+    limits: Limits,
+    ranking: Ranking | None = None,
+    query_id: str | UnsetType = UNSET,
+) -> EncodedAnswer:
+    """Search, and return the encoded answer; the `ranking` may be that of an experiment."""
     terms = rank_request.DEFAULT_TERMS if message.explain is True else int(message.explain or 0)
     if terms and not message.model:
         raise Refusal("'explain' needs the model; leave out 'model': false.")
-    depth = message.depth
-    if depth is UNSET:
-        depth = min(DEPTH, texts_of(model).candidates)
+    depth = depth_of(model, message)
     limits.check_explanations(depth, depth * min(terms, len(model.names)))
-    ranking = rank_text(model, message.q, message.model)
-    best = ranking.order[:depth]
+    ranking = ranking or rank_text(model, message.q, message.model)
+    best = ranking.order[(message.page - 1) * depth :][:depth]
     explained: str | UnsetType = UNSET
     explanations: list[Any] = [UNSET] * len(best)
     if terms and len(best):
@@ -234,8 +249,8 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
     results = [
         messages.SearchResult(
             id=document.id,
-            score=float(ranking.scores[position]),
-            first_stage_rank=position + 1,
+            score=float(ranking.scores[position]) if stage_ranks[position] else None,
+            first_stage_rank=position + 1 if stage_ranks[position] else None,
             stage_ranks=stage_ranks[position],
             title=_passage(document.title),
             snippet=_passage(document.snippet),
@@ -250,10 +265,18 @@ def search(model: ServedModel, message: messages.SearchMessage, limits: Limits) 
         explained=explained,
         query=message.q,
         corrected=dict(ranking.query.corrected),
-        candidates=len(ranking.found),
+        candidates=sum(map(bool, stage_ranks)),
+        query_id=query_id,
+        reranked=UNSET if ranking.reranked is None else ranking.reranked,
         results=results,
     )
     return EncodedAnswer(msgspec.json.encode(answer), JSON, 1, len(ranking.found))
+
+
+def depth_of(model: ServedModel, message: messages.SearchMessage) -> int:
+    """Return the number of documents per page."""
+    depth = message.depth
+    return min(DEPTH, texts_of(model).candidates) if depth is UNSET else depth
 
 
 def explain_positions(

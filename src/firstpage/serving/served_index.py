@@ -24,6 +24,7 @@ from firstpage.search import (
     TextFeatures,
     with_kind,
 )
+from firstpage.serving.last_stage import LastStage
 from firstpage.serving.snippets import WordTerms, displayed
 
 SAMPLE_DOCUMENTS = 4  # whose first words are searched before a model is taken into service
@@ -39,7 +40,7 @@ class IndexSource:
     The model ranks `candidates` documents of the first stage.  A model file may name only the
     functions `own_features`, as `module:function`, and an index only the function `encoder`.  The
     page shows the model's results beside those of the first stage `against`, by default the one
-    with whose candidates the model was trained.
+    with whose candidates the model was trained.  `last_stage` reorders the model's first documents.
     """
 
     path: Path
@@ -47,6 +48,7 @@ class IndexSource:
     own_features: tuple[str, ...] = ()
     against: str | None = None
     encoder: str | None = None
+    last_stage: LastStage | None = None
 
     @property
     def manifest(self) -> Path:
@@ -66,12 +68,18 @@ class ServedIndex:
     candidates: int
     notes: tuple[str, ...] = ()
     against: FirstStage | None = None
+    last_stage: LastStage | None = None
     words: WordTerms = field(default_factory=WordTerms)
     _threads: threading.local = field(default_factory=threading.local)
 
     @classmethod
     def open(cls, source: IndexSource, index: Index, model: Model, name: str) -> ServedIndex:
         """Return the index with the features of a model; refuse a model that does not fit it."""
+        if source.encoder is not None and index.vectors is None:
+            raise DataError(
+                f"{source.path}: has no vectors, so the encoder {source.encoder!r} would have no "
+                "effect; leave it out, or add vectors."
+            )
         recipe = model.training.get("data", {}).get("recipe")
         if recipe is None:
             raise DataError(
@@ -89,7 +97,7 @@ class ServedIndex:
         if source.against is not None:
             against = with_kind(features.first_stage, source.against)
             against = None if against == features.first_stage else index.stage(against)
-        return cls(index, features, source.candidates, tuple(notes), against)
+        return cls(index, features, source.candidates, tuple(notes), against, source.last_stage)
 
     @property
     def matcher(self) -> Matcher:

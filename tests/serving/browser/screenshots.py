@@ -1,4 +1,8 @@
-"""Screenshots for the manual: `python -m tests.serving.browser.screenshots` writes docs/images/serve-*.png."""
+"""Screenshots for the manual.
+
+`python -m tests.serving.browser.screenshots` writes docs/images/serve-*.png, and with the folder of
+a finished demo (`.. screenshots firstpage-demo`) docs/images/demo-*.png, the pictures of the README.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,16 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from urllib.parse import quote_plus
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 import firstpage as fp
 from firstpage.data.runs import Qrels
+from firstpage.demo.labeling import DEPTH
+from firstpage.demo.loop import TYPED
+from firstpage.demo.output import INDEX
+from firstpage.serving.app import Serving
 from tests.labeling.app.browser.conftest import ARGS, CHROMIUM
 from tests.labeling.app.browser.screenshots import IMAGES, MOST, reduce_palette
 from tests.serving.browser.conftest import LivePage
@@ -68,32 +77,52 @@ def build(folder: Path) -> tuple[Path, Path]:
     return folder / "tea.index", folder / "model.json"
 
 
-def main() -> int:
+def shoot(
+    browser: Browser, app: Serving, name: str, query: str, height: int, scheme: str, *keys: str
+) -> None:
+    """Search, press keys, and write the picture."""
+    live = LivePage(app, browser)
+    page = live.open(
+        f"/?q={quote_plus(query)}",
+        color_scheme=scheme,
+        viewport={"width": 1000, "height": height},
+    )
+    for key in keys:
+        page.keyboard.press(key)
+    path = IMAGES / f"{name}.png"
+    page.wait_for_timeout(300)
+    page.screenshot(path=path)
+    reduce_palette(path)
+    live.stop()
+    assert path.stat().st_size < MOST, f"{path.name} is too large"
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+def shoot_demo(browser: Browser, demo: Path) -> None:
+    """BM25 and the demo's model side by side."""
+    for scheme in ("light", "dark"):
+        app = application(demo / INDEX, demo / "model.json", candidates=DEPTH, against="bm25")
+        shoot(browser, app, f"demo-{scheme}", TYPED, 880, scheme)
+
+
+def shoot_tea(browser: Browser, folder: Path) -> None:
+    """The reasons of a result, and the two questions to people who search."""
+    paths, query = build(folder), "how to brew green tea"
+    shoot(browser, application(*paths), "serve-search", query, 640, "light", "j", "Enter")
+    asking = application(*paths, feedback=folder / "feedback")
+    shoot(browser, asking, "serve-feedback-dark", query, 640, "dark")
+
+
+def main(args: list[str]) -> int:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as name:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        paths = build(Path(name))
-        for shot, scheme, feedback, keys in (
-            ("search", "light", None, ("j", "Enter")),
-            ("feedback-dark", "dark", Path(name) / "feedback", ()),
-        ):
-            live = LivePage(application(*paths, feedback=feedback), browser)
-            page = live.open(
-                "/?q=how+to+brew+green+tea",
-                color_scheme=scheme,
-                viewport={"width": 1000, "height": 640},
-            )
-            for key in keys:
-                page.keyboard.press(key)
-            path = IMAGES / f"serve-{shot}.png"
-            page.wait_for_timeout(300)
-            page.screenshot(path=path)
-            reduce_palette(path)
-            live.stop()
-            assert path.stat().st_size < MOST, f"{path.name} is too large"
-            print(f"{path.name}: {path.stat().st_size:,} bytes")
+        if args:
+            shoot_demo(browser, Path(args[0]))
+        else:
+            shoot_tea(browser, Path(name))
         browser.close()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,10 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from firstpage.serving.app import Serving
+from firstpage.serving.event_log import EventLog
+from firstpage.serving.served_index import IndexSource
+from firstpage.serving.watched_model import WatchedModel
 from tests.labeling.app.browser.axe import expect_accessible
 from tests.serving.browser.conftest import LivePage
 from tests.serving.texts import OVERRIDE, SCRIPT
@@ -242,3 +246,30 @@ def test_a_page_of_another_site_cannot_store(asking: LivePage, feedback: Path) -
     other.get_by_role("button").click()
     expect(other.locator("h1")).to_have_text("Not stored")
     assert not rows(feedback, "preferences")
+
+
+def test_the_page_logs_what_is_opened(
+    shop: tuple[Path, Path], tmp_path: Path, browser: Any
+) -> None:
+    log = EventLog(tmp_path / "events")
+    watched = WatchedModel(shop[1], source=IndexSource(shop[0]))
+    watched.reload()
+    live = LivePage(Serving(watched, poll=None, events=log), browser)
+    page = live.open("/?q=red+shoes&depth=5")
+    assert page.locator(".side").count() == 1
+    expect_accessible(page)
+    with page.expect_response("**/events") as answer:
+        page.locator("#r0-2 summary").last.click()
+    assert answer.value.json() == {"stored": 1, "known": 0}
+    page.locator("#r0-2 summary").last.click()
+    page.locator("#r0-2 summary").last.click()  # opened again: not sent again
+    live.stop()
+    assert not live.problems
+    query, click = rows(tmp_path / "events", "events")
+    assert query["user_query"] == "red shoes"
+    assert click["query_id"] == query["query_id"]
+    assert click["client_id"] == query["client_id"]
+    assert click["event_attributes"] == {
+        "object": {"object_id": query["query_response_hit_ids"][1]},
+        "position": {"ordinal": 2},
+    }

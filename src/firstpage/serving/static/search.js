@@ -65,3 +65,29 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
 });
+// With an event log: opening a document is a click, which is sent once.
+const query = document.querySelector("[data-query]")?.dataset.query;
+const clicked = new Set();
+
+function sendClick(event) {
+  const chosen = event.target.open && event.target.closest(".result");
+  if (!query || !chosen || clicked.has(chosen)) return;
+  clicked.add(chosen);
+  const attributes = {
+    object: { object_id: chosen.dataset.document },
+    position: { ordinal: Number(chosen.value) },
+  };
+  const click = {
+    action_name: "click",
+    query_id: query,
+    event_id: `${query}/${chosen.value}`,
+    timestamp: new Date().toISOString(),
+    event_attributes: attributes,
+  };
+  const headers = { "Content-Type": "application/json" };
+  fetch("/events", { method: "POST", headers, body: JSON.stringify(click), keepalive: true })
+    .then((response) => response.status === 503 && clicked.delete(chosen))
+    .catch(() => clicked.delete(chosen));
+}
+
+document.addEventListener("toggle", sendClick, true);
