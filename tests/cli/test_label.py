@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 import firstpage as fp
 from firstpage.cli import app
 from firstpage.core import errors
-from firstpage.core.errors import DataError, FirstpageError
+from firstpage.core.errors import DataError, FirstpageError, install_command
 from firstpage.labeling.app.store import invitations, people, tasks
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.judging import JudgingService, SubmittedAnswer
@@ -44,11 +45,12 @@ pytestmark = pytest.mark.usefixtures("shared_statements")
 )
 def test_missing_package_is_reported_before_the_application_is_loaded(monkeypatch, words) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    for name in [name for name in sys.modules if name.startswith("firstpage.labeling.app")]:
-        monkeypatch.setitem(sys.modules, name, None)
+    for name, module in [*sys.modules.items()]:  # a face imports nothing of what is behind it
+        if name.startswith("firstpage.labeling.app.") and not hasattr(module, "__path__"):
+            monkeypatch.setitem(sys.modules, name, None)
     error = CliRunner().invoke(app, words).exception
-    assert isinstance(error, FirstpageError)
-    assert "pip install 'firstpage[web]'" in str(error)
+    assert isinstance(error, FirstpageError), repr(error)
+    assert install_command("web") in str(error)
 
 
 @pytest.fixture
@@ -268,6 +270,19 @@ def setup(run, *more: object, name: str = "labels", documents: int = 6) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def test_setup_says_how_to_go_on(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = '{"query": "q", "document": "d", "text": "x"}\n'
+    Path("documents.jsonl").write_text(rows)
+    alone = run("label", "setup", "my labels", "--documents", "documents.jsonl")
+    assert "to judge yourself: firstpage label serve 'my labels' --open" in alone.stderr
+    team = run("label", "setup", "team", "--documents", "documents.jsonl", "--assessor", "ada")
+    assert "to judge yourself" not in team.stderr
+    Path("q.txt").write_text("red shoes\n")
+    typed = ("label", "setup", "new", "--queries", "q.txt", "--documents", "documents.jsonl")
+    assert "`--query-format lines` reads a query per line" in run(*typed).stderr
+
+
 def judge_by_model(run, stub: Stub, *more: object):
     return run(
         "label",
@@ -462,7 +477,7 @@ def test_options_and_inputs_without_effect_are_refused_or_noted(
         assert message in result.stderr
     result = run(*words, "--gold-questions", "gold_questions.jsonl")
     assert result.returncode == 0, result.stderr
-    assert "1 queries, 3 documents, 2 known answers" in result.stdout
+    assert "1 query, 3 documents, 2 known answers" in result.stdout
     assert "2 known answers are stored and never asked; --gold-rate mixes them in" in result.stderr
     assert "1 of 2 known answers do not fit the tool pairs" in result.stderr
     assert "in 1 queries (such as q) only some documents have a prior" in result.stderr
@@ -522,6 +537,23 @@ def test_log_of_unfinished_queries_is_not_empty(run, tmp_path: Path, monkeypatch
     assert "truth.qrels is empty." in result.stderr
     assert "No query is finished yet; all 1 are left out." in result.stderr
     assert "nothing has been judged yet" not in result.stderr
+
+
+def test_conflicts_are_about_both_orders(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup(run, "--assessor", "robot")
+    with served() as stub:
+        refused = judge_by_model(run, stub, "--orders", "random", "--conflicts", "skip")
+        assert refused.returncode == 2
+        assert "--conflicts is about pairs asked in both orders" in refused.stderr
+        assert not stub.requests
+        stub.reply = '{"better": "A"}'
+        result = judge_by_model(run, stub, "--orders", "random")
+    assert result.returncode == 0
+    assert "both orders" not in result.stderr
+    orders = [re.findall('"T\\d"', body["messages"][-1]["content"]) for body in stub.requests]
+    assert orders
+    assert not any(pair[::-1] == orders[i + 1] for i, pair in enumerate(orders[:-1]))
 
 
 def test_conflicts_tie_needs_a_project_with_ties(run, tmp_path: Path, monkeypatch) -> None:

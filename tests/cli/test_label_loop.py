@@ -455,7 +455,7 @@ def test_queries_to_judge_of_a_server_are_set_up_with_their_index(run, shop: fp.
             "ada",
         )
     )
-    assert "1 queries, 3 documents" in result.stdout
+    assert "1 query, 3 documents" in result.stdout
     assert "note" not in result.stderr
     judge(run, "p", "first")
     done(run("label", "export", "p", "--content", "data", "--features", "short", "-o", "d.npz"))

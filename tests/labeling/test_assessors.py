@@ -152,6 +152,23 @@ def test_contradictory_replies_follow_the_conflicts_option(stub: Stub) -> None:
         Chat(stub.url, "m", conflicts="coin")  # type: ignore[arg-type]
 
 
+def test_one_random_order_is_half_the_cost(stub: Stub) -> None:
+    """The order depends on the pair and the query only; a preference for a position cancels."""
+    stub.reply = '{"better": "A"}'
+    chat = Chat(stub.url, "m", orders="random")
+    queries = [f"query {i}" for i in range(60)]
+    answers = [chat.judge(query, A, B) for query in queries]
+    assert len(stub.requests) == len(queries)
+    assert {answer.cost["input_tokens"] for answer in answers} == {100}
+    outcomes = [answer.outcome for answer in answers]
+    assert 15 < outcomes.count(1) < 45
+    assert outcomes == [-chat.judge(query, B, A).outcome for query in queries]
+    shown = [answer.cost["shown_first"] for answer in answers]
+    assert shown == [A.key if outcome == 1 else B.key for outcome in outcomes]
+    with pytest.raises(DataError, match="one of both, random; got 'one'"):
+        Chat(stub.url, "m", orders="one")  # type: ignore[arg-type]
+
+
 def test_the_prompt_offers_ties_only_if_allowed(stub: Stub) -> None:
     stub.reply = longer
     for ties in (True, False):

@@ -20,6 +20,7 @@ agreement, effort, consistency              statistics/
 who judges what                             planning/
 programs as assessors, prompts, biases      machines/, assessors.py
 simulated assessors                         simulation/
+reranking: questions, belief, reply cache   rerank/
 which documents of runs are judged          pooling.py
 a page of the application                   app/pages/
 a route of its JSON API                     app/api/

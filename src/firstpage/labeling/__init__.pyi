@@ -22,6 +22,14 @@ from firstpage.labeling.planning.assignment import make_assignment as make_assig
 from firstpage.labeling.pooling import pool as pool
 from firstpage.labeling.report import simulation_page as simulation_page
 from firstpage.labeling.report import study_page as study_page
+from firstpage.labeling.rerank.list_assessors import ChatListAssessor as ChatListAssessor
+from firstpage.labeling.rerank.list_assessors import FunctionListAssessor as FunctionListAssessor
+from firstpage.labeling.rerank.list_assessors import ListAssessor as ListAssessor
+from firstpage.labeling.rerank.list_assessors import document_text as document_text
+from firstpage.labeling.rerank.list_assessors import load_list_assessor as load_list_assessor
+from firstpage.labeling.rerank.reranker import SIZES as SIZES
+from firstpage.labeling.rerank.reranker import Reranker as Reranker
+from firstpage.labeling.rerank.reranker import Reranking as Reranking
 from firstpage.labeling.session.events import DEFAULT_STRATEGY as DEFAULT_STRATEGY
 from firstpage.labeling.session.events import RATES as RATES
 from firstpage.labeling.session.events import Setting as Setting
@@ -68,10 +76,14 @@ __all__ = [
     "Agreement",
     "Assignment",
     "Chat",
+    "ChatListAssessor",
     "ChiSquared",
     "Function",
+    "FunctionListAssessor",
     "MachineCalibration",
     "Record",
+    "Reranker",
+    "Reranking",
     "Rubric",
     "Session",
     "Setting",
@@ -84,6 +96,7 @@ __all__ = [
     "fleiss_kappa",
     "krippendorff_alpha",
     "label",
+    "load_list_assessor",
     "make_assignment",
     "pool",
     "position_bias",

@@ -106,8 +106,7 @@ def judge_first(site: Site, project: Project, login: str, queries: int) -> None:
         site.person(login),
         grades_in(site, project),
     )
-    for number in range(queries):
-        task = site.task(project.slug, login, number)
+    for task in site.tasks(project.slug, login)[:queries]:
         state = service.state(task, person)
         while (question := state.question) is not None:
             assert question.right is not None

@@ -158,11 +158,15 @@ class Site:
 
     def task(self, slug: str, login: str, number: int = 0) -> int:
         """Return the id of a person's task."""
-        person = self.person(login)
+        return self.tasks(slug, login)[number]
+
+    def tasks(self, slug: str, login: str) -> list[int]:
+        """Return the ids of a person's tasks in working order."""
         with self.store.read() as tx:
-            project = projects.by_slug(tx, slug)
+            project, person = projects.by_slug(tx, slug), people.by_login(tx, login)
             assert project is not None
-            return tasks.of_person(tx, project, person.id)[number].id
+            assert person is not None
+            return [task.id for task in tasks.of_person(tx, project, person.id)]
 
 
 class Client(TestClient):

@@ -129,16 +129,17 @@ def test_queries_of_a_run_without_topics_are_reported(tmp_path: Path) -> None:
         "--depth",
         2,
     )
-    assert "1 queries, 2 documents" in output.stdout
+    assert "1 query, 2 documents" in output.stdout
     notes = [
         error_line
         for error_line in output.stderr.splitlines()
         if error_line.startswith("firstpage: note: ")
     ]
-    assert len(notes) == 3
+    assert len(notes) == 4
     assert "('c') left out" in notes[0]
     assert "('b') of" in notes[1]
     assert "only the best 2 documents are imported" in notes[2]
+    assert "firstpage label serve" in notes[3]
 
 
 def test_too_many_documents_give_a_one_line_error(

@@ -173,3 +173,28 @@ def test_grades_stay_in_the_database(site: Site) -> None:
         (query,) = texts.of_project(tx, project.id)
         fields = texts.documents_of(tx, query["id"])[0]["fields"]
     assert [item.get("grade") for item in fields["items"]] == [SECRET, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [({}, True), ({"repeat_rate": 0.3}, False), ({"refine": 3}, False), ({"aspects": True}, False)],
+)
+def test_one_page_is_offered_where_any_order_is_allowed(
+    site: Site, settings: dict[str, Any], offered: bool
+) -> None:
+    aspects = {"aspects": ["trust"]} if "aspects" in settings else None
+    setting = {"k": 2, **{name: v for name, v in settings.items() if name != "aspects"}}
+    site.project(tool="grades", documents=4, queries=1, setting=setting, options=aspects)
+    task, ada = site.task("books", "ada"), site.client("ada")
+    (work,) = ada.get("/api/v1/projects/books/work").json()["tasks"]
+    assert work["on_one_page"] is offered
+    page = ada.get(f"/tasks/{task}/list", follow_redirects=False)
+    assert page.status_code == (200 if offered else 303)
+    assert ("All on one page" in ada.get(f"/tasks/{task}").text) is offered
+
+
+def test_pairs_have_no_page_of_grades(site: Site) -> None:
+    site.project(queries=1)
+    task, ada = site.task("books", "ada"), site.client("ada")
+    assert ada.get(f"/tasks/{task}/list", follow_redirects=False).status_code == 303
+    assert site.client("lena").get(f"/tasks/{task}/list").status_code == 404

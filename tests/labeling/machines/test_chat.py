@@ -49,7 +49,8 @@ def test_a_failure_is_retried_and_counted(stub: Stub, failure: Any) -> None:
 
 def test_a_reply_that_does_not_come_is_asked_for_again(stub: Stub) -> None:
     stub.failures = ["hang"]
-    assert chat(stub, timeout=1.0).judge("q", A, B).cost["attempts"] == 3
+    attempts = chat(stub, timeout=1.0).judge("q", A, B).cost["attempts"]
+    assert attempts == len(stub.requests) >= 3  # a busy machine may miss the second again
 
 
 def test_the_endpoint_says_how_long_to_wait(stub: Stub) -> None:

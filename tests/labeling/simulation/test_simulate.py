@@ -38,7 +38,7 @@ def votes(tmp_path: Path) -> list[Votes]:
 
 
 def test_the_heap_asks_the_expected_number_of_questions() -> None:
-    [result] = simulate("heap", runs=2000)
+    [result] = simulate("heap", runs=1000)
     record = result.to_dict()
     assert record["mean_questions"] == pytest.approx(150.8, abs=1.5)
     assert record["sd_questions"] == pytest.approx(14.1, abs=0.8)

@@ -98,7 +98,7 @@ def test_selecting_a_pair_that_is_not_open_has_no_effect() -> None:
 def test_pairs_with_a_bad_document_are_not_asked() -> None:
     run = start(EveryPair(), TopKTask(4, 2, 0))
     assert isinstance(run, EveryPairRun)
-    run.select((2, 1))
+    run.select(2, 1)
     assert isinstance(run.question, Compare)
     assert run.question.pair == (1, 2)
     bad = Answer(-1 if run.question.first == 1 else 1, frozenset({1}))
@@ -121,3 +121,32 @@ def test_repeats_are_mixed_in() -> None:
     assert kinds.count("judgment") == 10
     assert kinds.count("repeat") > 0
     session.audit()
+
+
+def test_documents_are_graded_in_any_order() -> None:
+    """The log of grades in another order than the session's own replays; the result is the same."""
+    grades = {"a": 4, "b": 2, "c": 0, "d": 3, "e": 1}
+    setting = Setting("five-grade", k=3, seed=4)
+    session = Session(DOCS, setting)
+    for name in reversed(DOCS):
+        session.apply(Judgment(name, None, grades[name]))
+    assert session.order == ("a", "d", "b")
+    assert [judgment.left for judgment in session.judgments] == DOCS[::-1]
+    session.audit()
+    again = Session(DOCS, setting, session.events)
+    assert again.order == session.order
+    with pytest.raises(InconsistentEventError, match="complete"):
+        again.apply(Judgment("a", None, 1))
+
+
+def test_a_graded_document_is_not_asked_again() -> None:
+    session = Session(DOCS, Setting("five-grade", k=3, seed=4))
+    session.apply(Judgment("d", None, 3))
+    with pytest.raises(InconsistentEventError, match="not 'd'"):
+        session.apply(Judgment("d", None, 1))
+    shown = session.question
+    assert shown is not None
+    assert shown.left != "d"
+    session.undo()
+    session.apply(Judgment("d", None, 1))
+    assert [judgment.outcome for judgment in session.judgments] == [1]

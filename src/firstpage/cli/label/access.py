@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from firstpage.cli.options import CommandFunction
 from firstpage.core import DataError, require_extras
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Store
 
 
 def check_web_packages() -> None:
@@ -37,7 +34,7 @@ def with_web(command: CommandFunction) -> CommandFunction:
 
 
 @contextmanager
-def open_store(location: str, create: bool = False) -> Iterator[Store]:
+def open_store(location: str, create: bool = False) -> Iterator[stores.Store]:
     """Open the store of a folder or database URL; a folder without one is an error by default."""
     check_web_packages()
     if not create and not stores.holds_store(location):

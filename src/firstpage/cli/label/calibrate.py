@@ -18,10 +18,7 @@ from firstpage.labeling.app import store as stores
 FORMATS = ("text", "json")
 
 
-@documented_command(
-    "calibrate",
-    "firstpage label calibrate --records judged.jsonl --machine robot",
-)
+@documented_command("calibrate", "firstpage label calibrate --records judged.jsonl --machine robot")
 @click.argument("project", required=False)
 @click.option("--name", metavar="SLUG", help="Project to analyze, if the store has several.")
 @click.option(
@@ -40,7 +37,6 @@ FORMATS = ("text", "json")
     "--margin",
     type=click.FloatRange(0, 1),
     default=0.05,
-    show_default=True,
     metavar="NUMBER",
     help="How much less often than another person a trusted machine may agree with a person.",
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,6 @@ from firstpage.data.formats import write, write_qrels
 from firstpage.data.io import suffix_of, write_bytes
 from firstpage.labeling.app import analysis, exports
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Project, Tx
 
 FORMATS = {
     "truth": ("qrels", "letor", "jsonl"),
@@ -49,7 +45,6 @@ ALL_FORMATS = sorted({name for formats in FORMATS.values() for name in formats})
     "content",
     type=click.Choice(list(FORMATS)),
     default="truth",
-    show_default=True,
     metavar="NAME",
     help=f"Content of the file: {', '.join(FORMATS)}.",
 )
@@ -132,7 +127,7 @@ def command(
 
 
 def _write(
-    tx: Tx, project: Project, name: str, tool: str | None, output: Path, partial: bool
+    tx: stores.Tx, project: stores.Project, name: str, tool: str | None, output: Path, partial: bool
 ) -> bool:
     """Write a text; return whether it is not empty."""
     chunks = exports.export(tx, project, name, tool, partial)
@@ -144,8 +139,8 @@ def _write(
 
 
 def _write_data(
-    tx: Tx,
-    project: Project,
+    tx: stores.Tx,
+    project: stores.Project,
     tool: str | None,
     features: str | None,
     index: Path | None,

@@ -24,7 +24,6 @@ from firstpage.labeling.app import store as stores
 @click.option(
     "--login",
     default="quepid",
-    show_default=True,
     metavar="LOGIN",
     help="Assessor as whom the ratings are recorded; the account is created.",
 )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,7 +14,6 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.shared import note
 from firstpage.core import DataError
-from firstpage.data.io import read_all
 from firstpage.labeling import (
     DEFAULT_RUBRIC,
     Assessor,
@@ -29,17 +26,12 @@ from firstpage.labeling import (
     Rubric,
     app,
 )
-from firstpage.labeling.app import JudgingReport
 from firstpage.labeling.app import store as stores
 
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Project, Store
-
 ENDPOINT_ONLY = (
-    "model", "prices", "conflicts", "max_chars", "rubric", "prompt", "examples", "concurrency",
-    "requests_per_minute", "tokens_per_minute", "max_price", "timeout", "attempts",
+    "model", "prices", "orders", "conflicts", "max_chars", "rubric", "prompt", "examples",
+    "concurrency", "requests_per_minute", "tokens_per_minute", "max_price", "timeout", "attempts",
 )  # fmt: skip
-API_KEY_VARIABLE = "FIRSTPAGE_ENDPOINT_KEY"
 CONFLICT_NOTES = {
     "tie": "a tie is recorded",
     "skip": "the pair is skipped",
@@ -63,13 +55,13 @@ CONFLICT_NOTES = {
 @click.option("--name", metavar="SLUG", help="Project to judge, if the store has several.")
 @click.option("--endpoint", metavar="URL", help="OpenAI-compatible chat endpoint, up to /v1.")
 @click.option("--model", metavar="NAME", help="With --endpoint: name of the model.")
+@options.endpoint
 @click.option(
-    "--prices",
-    type=(float, float),
-    default=(0.0, 0.0),
+    "--orders",
+    type=click.Choice(["both", "random"]),
+    default="both",
     show_default=True,
-    metavar="IN OUT",
-    help="Prices per million input and output tokens.",
+    help="With --endpoint: ask a pair in both orders, or once, in a random order.",
 )
 @click.option(
     "--conflicts",
@@ -103,32 +95,6 @@ CONFLICT_NOTES = {
 @options.integer(
     "--concurrency", default=4, help="With --endpoint: number of queries judged at a time."
 )
-@click.option(
-    "--requests-per-minute",
-    type=click.FloatRange(0, min_open=True),
-    metavar="NUMBER",
-    help="With --endpoint: largest rate of requests.",
-)
-@click.option(
-    "--tokens-per-minute",
-    type=click.FloatRange(0, min_open=True),
-    metavar="NUMBER",
-    help="With --endpoint: largest rate of tokens.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --endpoint: time for a request with its whole reply.",
-)
-@options.integer(
-    "--attempts",
-    default=6,
-    help="With --endpoint: attempts per request; the wait between them doubles, or is what the "
-    "endpoint asks for.",
-)
 @options.integer(
     "--max-answers", help="Stop after this number of questions, those of earlier runs included."
 )
@@ -156,8 +122,8 @@ def command(project: str, login: str, name: str | None, as_json: bool, **setting
     """Let a program judge the open queries of an assessor.
 
     PROJECT is a folder or a database URL.  The program answers the practice questions first, as
-    people do.  The endpoint is asked for each pair in both orders; its API key is read from the
-    environment variable FIRSTPAGE_ENDPOINT_KEY.
+    people do.  The endpoint is asked for each pair in both orders (--orders); its API key is read
+    from the environment variable FIRSTPAGE_ENDPOINT_KEY.
 
     Every reply is stored when it is received.  A run that was stopped, killed or out of budget is
     continued by the same command; it asks for no stored reply again.
@@ -206,7 +172,7 @@ def _budget(settings: dict[str, Any]) -> Budget:
     )
 
 
-def _summary(login: str, report: JudgingReport) -> str:
+def _summary(login: str, report: app.JudgingReport) -> str:
     text = (
         f"{login}: {report.queries} queries, {report.answers} answers, "
         f"{report.skipped.total()} skipped, {report.seconds:.1f} s, {report.tokens} tokens, "
@@ -223,12 +189,12 @@ def _summary(login: str, report: JudgingReport) -> str:
     )
 
 
-def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Assessor:
+def _assessor(settings: dict[str, Any], project: stores.Project, store: stores.Store) -> Assessor:
     """Return the assessor; a note explains the treatment of conflicts before the first question."""
     grades = stores.shown_scale(project.options.grades)
     if settings["endpoint"] is None:
         function = shared.load_function(settings["function"], "--function")
-        return Function(_with_error_report(function, settings["function"]), len(grades))
+        return Function(shared.with_error_report(function, settings["function"]), len(grades))
 
     rubric = DEFAULT_RUBRIC if settings["rubric"] is None else Rubric.read(settings["rubric"])
     if "grades" in project.tools and settings["rubric"] is None and project.options.grades:
@@ -245,7 +211,7 @@ def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Asses
     return Chat(
         settings["endpoint"],
         settings["model"],
-        os.environ.get(API_KEY_VARIABLE, ""),
+        options.endpoint_key(),
         project.guidelines,
         settings["prices"],
         settings["max_chars"],
@@ -254,22 +220,26 @@ def _assessor(settings: dict[str, Any], project: Project, store: Store) -> Asses
         conflicts=_conflicts(settings, project, ties),
         ties=ties,
         rubric=rubric,
-        instructions="" if prompt is None else _text_of(prompt),
+        instructions="" if prompt is None else shared.text_of(prompt),
         prompt_name="default" if prompt is None else prompt.name,
         examples=_examples(settings["examples"], project, store),
         max_examples=settings["examples"],
+        orders=settings["orders"],
         limiter=RateLimiter(settings["requests_per_minute"], settings["tokens_per_minute"]),
     )
 
 
-def _conflicts(settings: dict[str, Any], project: Project, ties: bool) -> Conflicts:
+def _conflicts(settings: dict[str, Any], project: stores.Project, ties: bool) -> Conflicts:
     if settings["conflicts"] == "tie" and not ties:
         raise click.UsageError(
             f"--conflicts tie: the project {project.slug!r} has no ties, so none can be recorded; "
             "give skip or first."
         )
     conflicts: Conflicts = settings["conflicts"] or ("tie" if ties else "skip")
-    if set(project.tools) != {"grades"}:
+    if settings["orders"] == "random":
+        if settings["conflicts"]:
+            raise click.UsageError("--conflicts is about pairs asked in both orders (--orders).")
+    elif set(project.tools) != {"grades"}:
         note(
             "each pair is asked in both orders; where the two answers differ, "
             f"{CONFLICT_NOTES[conflicts]} (--conflicts {conflicts})."
@@ -277,7 +247,7 @@ def _conflicts(settings: dict[str, Any], project: Project, ties: bool) -> Confli
     return conflicts
 
 
-def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]:
+def _examples(count: int, project: stores.Project, store: stores.Store) -> tuple[Example, ...]:
     """Return the questions from which examples are taken; a note tells what they come from."""
     if not count:
         return ()
@@ -292,34 +262,7 @@ def _examples(count: int, project: Project, store: Store) -> tuple[Example, ...]
     return examples
 
 
-def _text_of(path: Path) -> str:
-    try:
-        text = read_all(path).decode().strip()
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: must be text in UTF-8.") from None
-    if not text:
-        raise DataError(f"{path}: is empty; it must have the instructions for the model.")
-    return text
-
-
-def _with_error_report(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return the function such that its exceptions become one line with file and line number."""
-
-    def call(query: Any, left: Any, right: Any) -> Any:
-        try:
-            return function(query, left, right)
-        except Exception as error:  # the user's function may raise anything; all of it is reported
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            pair = left.key if right is None else f"{left.key} and {right.key}"
-            raise DataError(
-                f"--function {name} failed on query {query.key}, {pair}: "
-                f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})."
-            ) from error
-
-    return call
-
-
-def _notes(report: JudgingReport, max_chars: int) -> Iterator[str]:
+def _notes(report: app.JudgingReport, max_chars: int) -> Iterator[str]:
     """Yield a line for everything that was skipped, truncated or not seen."""
     if report.practice:
         yield f"{report.practice} practice questions were answered first, and passed."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from firstpage.cli.help import documented_command
@@ -18,9 +16,6 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note
 from firstpage.core import DataError
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import AssignmentPlan, Project, Tx
 
 
 @documented_command("add", "firstpage label add shop --assessor ada --assessor ben")
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
 @click.option(
     "--url",
     default="http://127.0.0.1:8210",
-    show_default=True,
     metavar="URL",
     help="Address of the application in the printed links.",
 )
@@ -69,7 +63,9 @@ def add_command(
         note(f"no queries for {', '.join(plan.idle)}: none are open that they could judge.")
 
 
-def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentPlan | None:
+def _assign(
+    tx: stores.Tx, project: stores.Project, assessors: tuple[str, ...]
+) -> stores.AssignmentPlan | None:
     """Assign the open work; where nothing can be assigned, print a note that says why."""
     if project.state == "closed":
         note(f"the project {project.slug!r} is closed; open it again to assign its work.")
@@ -88,7 +84,6 @@ def _assign(tx: Tx, project: Project, assessors: tuple[str, ...]) -> AssignmentP
 @click.option(
     "--url",
     default="http://127.0.0.1:8210",
-    show_default=True,
     metavar="URL",
     help="Address of the application in the printed link.",
 )

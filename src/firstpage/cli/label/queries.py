@@ -21,9 +21,7 @@ MAX_TEXT = 50  # characters of a query in the table
 
 
 @documented_command(
-    "queries",
-    "firstpage label queries shop",
-    "firstpage label queries shop --search tea --json",
+    "queries", "firstpage label queries shop", "firstpage label queries shop --search tea --json"
 )
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to list, if the store has several.")

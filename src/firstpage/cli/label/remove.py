@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +15,6 @@ from firstpage.data import encode_text
 from firstpage.data.io import write_bytes
 from firstpage.labeling.app import exports
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Person, Project, Store
 
 EXPORTS = ("log.jsonl", "truth.jsonl", "pool.jsonl")
 
@@ -96,7 +92,7 @@ def command(
     print(f"{action}d {_target(target, queries, documents)}")
 
 
-def _target(project: Project, queries: tuple[str, ...], documents: tuple[str, ...]) -> str:
+def _target(project: stores.Project, queries: tuple[str, ...], documents: tuple[str, ...]) -> str:
     if documents:
         noun = "document" if len(documents) == 1 else "documents"
         return f"{len(documents)} {noun} of query {queries[0]!r}"
@@ -106,12 +102,12 @@ def _target(project: Project, queries: tuple[str, ...], documents: tuple[str, ..
 
 
 def _change(
-    store: Store,
-    project: Project,
+    store: stores.Store,
+    project: stores.Project,
     action: str,
     queries: tuple[str, ...],
     documents: tuple[str, ...],
-    by: Person | None,
+    by: stores.Person | None,
 ) -> None:
     """Archive, restore or delete; what is deleted is archived first."""
     restore, delete = action == "restore", action == "delete"
@@ -139,7 +135,7 @@ def _change(
             stores.archive.delete_project(store, changed, by)
 
 
-def _export(store: Store, project: Project, folder: Path) -> None:
+def _export(store: stores.Store, project: stores.Project, folder: Path) -> None:
     """Write the log, the truth and the pool of a project; files that exist are not replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPORTS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,9 +22,6 @@ from firstpage.cli.label.setup import (
 from firstpage.cli.shared import note
 from firstpage.core import Table
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Project
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
 OPTIONS = (
@@ -44,9 +41,7 @@ FIXED = {"tool": "tool", "setting": "k, strategy, seed, refine and rates"}
 
 
 @documented_command(
-    "settings",
-    "firstpage label settings shop",
-    "firstpage label settings shop --k 5 --ties",
+    "settings", "firstpage label settings shop", "firstpage label settings shop --k 5 --ties"
 )
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to show or change, if there are several.")
@@ -127,7 +122,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
         note("the queries are assigned as before; `firstpage label add` assigns them again.")
 
 
-def _check_tools(project: Project, requested: dict[str, Any]) -> None:
+def _check_tools(project: stores.Project, requested: dict[str, Any]) -> None:
     """Refuse settings that have no effect with the tools of the project."""
     for key in requested:
         tool = OF_TOOL.get(key)
@@ -138,7 +133,7 @@ def _check_tools(project: Project, requested: dict[str, Any]) -> None:
             )
 
 
-def _text(project: Project) -> str:
+def _text(project: stores.Project) -> str:
     """Return the settings of a project, one per line."""
     source = project.source or {}
     values: dict[str, Any] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from shlex import quote
+from typing import Any
 
 import click
 
@@ -13,16 +14,12 @@ from firstpage.cli import options
 from firstpage.cli.help import documented_command
 from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.shared import note
-from firstpage.core import DataError
+from firstpage.core import DataError, counted
 from firstpage.data.io import check_readable, read_all
 from firstpage.labeling import RATES
 from firstpage.labeling.app import imports
 from firstpage.labeling.app import store as stores
 from firstpage.search import Index
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.imports import ImportCounts
-    from firstpage.labeling.app.store import AssignmentPlan, Person, Project, Tx
 
 MAX_GUIDELINES = 200_000  # characters
 SOURCE_FILES = {
@@ -82,19 +79,9 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     "  --documents documents.jsonl --lead lena --assessor ada --assessor ben",
 )
 @click.argument("project")
+@click.option("--name", default="labels", metavar="SLUG", help="Short name of the project.")
 @click.option(
-    "--name",
-    default="labels",
-    show_default=True,
-    metavar="SLUG",
-    help="Short name of the project.",
-)
-@click.option(
-    "--title",
-    default="",
-    metavar="TEXT",
-    show_default="the name",
-    help="Title that people see.",
+    "--title", default="", metavar="TEXT", show_default="the name", help="Title that people see."
 )
 @click.option("--guidelines", type=options.FILE, help="Text file (UTF-8) for the assessors.")
 @_source_options
@@ -129,7 +116,6 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     "--pool",
     type=click.Choice(["depth", "rrf", "random", "stratified"]),
     default="depth",
-    show_default=True,
     help="How --depth documents of all runs are chosen. depth: the first ranks of each run; rrf: "
     "the best by reciprocal rank fusion; random: a sample of all; stratified: as many of the best "
     "ranks 1-10, 11-20, 21-40 and so on.",
@@ -150,20 +136,11 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     show_default="adaptive",
     help="Strategy that chooses the next pair (see `firstpage label simulate`).",
 )
-@click.option(
-    "--refine",
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Additional questions near the k-th rank.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, metavar="N", help="Seed of everything random."
-)
+@click.option("--refine", default=0, metavar="N", help="Additional questions near the k-th rank.")
+@click.option("--seed", default=0, metavar="N", help="Seed of everything random.")
 @click.option(
     "--repeat-rate",
     default=0.0,
-    show_default=True,
     metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by a hidden repeat of an earlier "
     "question.",
@@ -171,14 +148,12 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--gold-rate",
     default=0.0,
-    show_default=True,
     metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by one of --gold-questions.",
 )
 @click.option(
     "--probe-rate",
     default=0.0,
-    show_default=True,
     metavar="X",
     help="Probability (0 to 0.5) that a judgment is followed by a pair whose order other answers "
     "imply, to measure whether it holds.",
@@ -187,10 +162,9 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     "--list-selection",
     type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
     default="order",
-    show_default=True,
     help="With --tool lists: strategy that chooses the next pair of lists.",
 )
-@click.option("--ties/--no-ties", default=False, show_default=True, help="Offer a button for ties.")
+@click.option("--ties/--no-ties", default=False, help="Offer a button for ties.")
 @scale_options
 @click.option(
     "--assessor",
@@ -200,17 +174,12 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
     help="Login of an assessor; may be repeated.",
 )
 @click.option(
-    "--replicates",
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Number of assessors who judge each query.",
+    "--replicates", default=1, metavar="N", help="Number of assessors who judge each query."
 )
 @click.option("--lead", metavar="LOGIN", help="Login of the lead; prints a sign-in link.")
 @click.option(
     "--url",
     default="http://127.0.0.1:8210",
-    show_default=True,
     metavar="URL",
     help="Address of the application in the printed links.",
 )
@@ -262,6 +231,8 @@ def command(project: str, url: str, **settings: Any) -> None:
         print(f"{login} signs in here (once): {url}{path}")
     if plan is not None:
         print_plan(plan)
+    if imported.queries and not links and "://" not in project:
+        note(f"to judge yourself: firstpage label serve {quote(project)} --open")
 
 
 def _check_tools(settings: dict[str, Any]) -> None:
@@ -300,7 +271,7 @@ def _check_tools(settings: dict[str, Any]) -> None:
         )
 
 
-def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
+def _unused_inputs(tx: stores.Tx, project: stores.Project) -> Iterator[str]:
     """Yield a line for each kind of input that was imported and will not be used."""
     gold_questions = stores.texts.gold_questions_of(tx, project.id, "gold")
     if gold_questions and not project.setting.gold_rate:
@@ -336,18 +307,20 @@ def _unused_inputs(tx: Tx, project: Project) -> Iterator[str]:
         )
 
 
-def _counts(imported: ImportCounts) -> str:
+def _counts(imported: imports.ImportCounts) -> str:
     nouns = {
         "gold_questions": "known answers",
         "training": "practice questions",
         "grades": "grades",
     }
     others = [
-        f"{getattr(imported, name)} {noun}"
+        counted(getattr(imported, name), noun)
         for name, noun in nouns.items()
         if getattr(imported, name)
     ]
-    return ", ".join([f"{imported.queries} queries, {imported.documents} documents", *others])
+    return ", ".join(
+        [counted(imported.queries, "queries"), counted(imported.documents, "documents"), *others]
+    )
 
 
 def _check_names(settings: dict[str, Any]) -> None:
@@ -455,14 +428,14 @@ def _project_options(settings: dict[str, Any]) -> dict[str, Any]:
     return {**chosen, "tools": list(settings["tools"])} if len(settings["tools"]) > 1 else chosen
 
 
-def _lead(tx: Tx, login: str | None) -> Person | None:
+def _lead(tx: stores.Tx, login: str | None) -> stores.Person | None:
     """Return the person who leads; the first person of a store becomes its administrator."""
     if login is None:
         return None
     return stores.people.ensure(tx, login, admin=not stores.people.any_account(tx))
 
 
-def first_lead(tx: Tx, project: Project) -> Person | None:
+def first_lead(tx: stores.Tx, project: stores.Project) -> stores.Person | None:
     """Return the lead who joined first and has not left; None if there is none."""
     rows = stores.projects.members(tx, project, "lead")
     return next(
@@ -471,11 +444,11 @@ def first_lead(tx: Tx, project: Project) -> Person | None:
 
 
 def add_people(
-    tx: Tx,
-    project: Project,
+    tx: stores.Tx,
+    project: stores.Project,
     assessors: Sequence[str],
     leads: Sequence[str] = (),
-    by: Person | None = None,
+    by: stores.Person | None = None,
 ) -> list[tuple[str, str]]:
     """Add people to a project; return (login, link to set a password) for those without one."""
     links: dict[str, str] = {}
@@ -491,7 +464,9 @@ def add_people(
     return list(links.items())
 
 
-def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
+def assign_and_open(
+    tx: stores.Tx, project: stores.Project, by: stores.Person
+) -> stores.AssignmentPlan:
     """Assign the work to the assessors, and open a project that is not open yet."""
     plan = stores.assigning.assign_tasks(tx, project, by)
     if project.state == "draft":
@@ -499,11 +474,13 @@ def assign_and_open(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     return plan
 
 
-def print_plan(plan: AssignmentPlan) -> None:
+def print_plan(plan: stores.AssignmentPlan) -> None:
     """Print the work of each person, and what is not covered."""
     print(f"about {plan.judgments:,.0f} judgments, {plan.hours:,.1f} hours in total:")
     for load in plan.workloads:
-        work = f"{load.tasks} queries, {load.judgments:,.0f} judgments, {load.hours:.1f} h"
+        work = (
+            f"{counted(load.tasks, 'queries')}, {load.judgments:,.0f} judgments, {load.hours:.1f} h"
+        )
         print(f"  {load.name}: {work}")
     for problem in plan.problems:
         print(f"note: {problem}")

@@ -41,7 +41,7 @@ BudgetResult = tuple[int | None, "Simulation"]
     metavar="NAME",
     show_default="adaptive",
     help="adaptive, heap, heap-memo, heap-closure, tournament, insertion, quick-sort, "
-    "select-best or five-grade; may be repeated.",
+    "select-best, pools, duels or five-grade; may be repeated.",
 )
 @options.integer("--n", default=50, help="Documents per query.")
 @options.integer("--k", default=10, help="Number of top ranks to find.")
@@ -50,15 +50,9 @@ BudgetResult = tuple[int | None, "Simulation"]
     show_default=f"{DEFAULT_RUNS}; {DEFAULT_RUNS_PER_QUERY} per query with --votes",
     help="Number of simulated runs.",
 )
+@click.option("--noise", default=0.0, metavar="P", help="Probability of a wrong answer.")
 @click.option(
-    "--noise", default=0.0, show_default=True, metavar="P", help="Probability of a wrong answer."
-)
-@click.option(
-    "--ties",
-    default=0.0,
-    show_default=True,
-    metavar="X",
-    help="Fraction of documents that are equally bad.",
+    "--ties", default=0.0, metavar="X", help="Fraction of documents that are equally bad."
 )
 @options.integer("--grades", show_default="no ties", help="Number of levels of relevance.")
 @click.option(
@@ -75,7 +69,6 @@ BudgetResult = tuple[int | None, "Simulation"]
     "--equal-votes",
     type=click.Choice(["tie", "random"]),
     default="tie",
-    show_default=True,
     help="With --votes: the answer where a recorded vote is 'equal': a tie, or a random side.",
 )
 @options.integer(
@@ -93,11 +86,7 @@ BudgetResult = tuple[int | None, "Simulation"]
 )
 @options.seed
 @options.as_json
-@click.option(
-    "--html",
-    type=outputs.OutputFile("html"),
-    help="Write a page with a chart of quality over budget to this file.",
-)
+@options.html("Write a page with a chart of quality over budget to this file.")
 def command(
     strategies: tuple[str, ...],
     votes: Path | None,

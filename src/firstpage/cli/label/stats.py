@@ -29,9 +29,7 @@ BOOTSTRAP_ROUNDS = 2000
 
 
 @documented_command(
-    "stats",
-    "firstpage label stats shop",
-    "firstpage label stats shop -o study.html",
+    "stats", "firstpage label stats shop", "firstpage label stats shop -o study.html"
 )
 @click.argument("project", required=False)
 @click.option("--name", metavar="SLUG", help="Project to analyze, if the store has several.")

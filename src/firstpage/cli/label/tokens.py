@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from firstpage.cli.help import documented_command
@@ -11,9 +9,6 @@ from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import check_text
 from firstpage.core import DataError, Table
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import ApiToken
 
 
 @documented_command(
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
     "--scope",
     type=click.Choice(["read", "judge", "lead"]),
     default="read",
-    show_default=True,
     help="What the new token may do.",
 )
 @click.option("--days", type=float, metavar="N", help="Days until the new token expires.")
@@ -70,7 +64,7 @@ def command(
     print(secret)
 
 
-def _text(rows: list[ApiToken]) -> str:
+def _text(rows: list[stores.ApiToken]) -> str:
     """Return a table of tokens."""
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from firstpage.cli.help import documented_command
@@ -12,9 +10,6 @@ from firstpage.cli.label.setup import check_text, first_lead
 from firstpage.core import DataError, Table
 from firstpage.labeling import app
 from firstpage.labeling.app import store as stores
-
-if TYPE_CHECKING:
-    from firstpage.labeling.app.store import Project, Tx
 
 
 @documented_command(
@@ -62,7 +57,7 @@ def command(
             raise DataError(f"the project {chosen.slug!r} has no webhook.")
 
 
-def _text(tx: Tx, project: Project) -> str:
+def _text(tx: stores.Tx, project: stores.Project) -> str:
     """Return the address and the last messages."""
     hook = stores.webhooks.find(tx, project.id)
     if hook is None:

@@ -25,7 +25,7 @@ from firstpage.labeling.belief.utilities import Utilities, information
 
 Pair = tuple[int, int]
 ORDER_WEIGHT = 1.0  # a greater weight finds the order sooner and the set later
-REPEAT_DISCOUNT = 0.5  # factor of a question's gain per earlier time that it was asked
+REPEAT_DISCOUNT = 0.1  # factor of a question's gain per earlier time that it was asked
 MAX_CANDIDATES = 128  # documents of which pairs are formed
 BISECTION_STEPS = 26
 MAX_BISECTED = 500  # documents

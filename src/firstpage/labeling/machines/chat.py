@@ -43,6 +43,14 @@ def parse_grade(reply: ChatReply, highest: int, cost: Mapping[str, Any]) -> int:
 
 
 def _word(reply: ChatReply, key: str, allowed: str, cost: Mapping[str, Any]) -> str:
+    """Return the value of a key in the only JSON object of a reply, or the only word of a reply."""
+    value = parse_value(reply, key, allowed, cost)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value.strip(" .") if isinstance(value, str) else json.dumps(value)
+
+
+def parse_value(reply: ChatReply, key: str, allowed: str, cost: Mapping[str, Any]) -> Any:
     """Return the value of a key in the only JSON object of a reply, or the only word of a reply.
 
     Reasoning between tags is ignored; other text around the object is, too.
@@ -62,10 +70,7 @@ def _word(reply: ChatReply, key: str, allowed: str, cost: Mapping[str, Any]) -> 
         if word is None:
             raise _invalid(allowed, reply, cost)
         return word[1]
-    value = _value(objects[0], key)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value.strip(" .") if isinstance(value, str) else json.dumps(value)
+    return _value(objects[0], key)
 
 
 def _value(answer: dict[str, Any], key: str) -> Any:
@@ -102,8 +107,10 @@ def _invalid(
     )
 
 
+Orders = Literal["both", "random"]
 Conflicts = Literal["tie", "skip", "first"]
 CONFLICTS: tuple[Conflicts, ...] = get_args(Conflicts)
+ORDERS: tuple[Orders, ...] = get_args(Orders)
 CONTRADICTION = "the model contradicted itself when the order was swapped"
 
 
@@ -122,7 +129,9 @@ class Chat:
     """A language model behind an OpenAI-compatible chat endpoint as assessor.
 
     A pair is asked in both orders, since models favor a position; `conflicts` says what is
-    recorded where the two answers differ. A grade is asked once, by a rubric.
+    recorded where the two answers differ. With ``orders="random"`` it is asked once, at half the
+    cost, in an order that is random but always the same for this pair and query: a preference for
+    a position is then noise. A grade is asked once, by a rubric.
 
     Parameters
     ----------
@@ -162,6 +171,8 @@ class Chat:
         Questions with the answers of people, from which each question gets examples.
     max_examples : int, default 0
         Number of examples per question; they come from other queries.
+    orders : {"both", "random"}, default "both"
+        Whether a pair is asked in both orders, or in one order at random.
     limiter : RateLimiter, optional
         Limits the rate of requests of all threads that use this assessor.
 
@@ -169,7 +180,7 @@ class Chat:
     ------
     DataError
         If `url` is not an http or https address or contains a password or a query, `key` cannot
-        be sent in a header, or `conflicts` is unknown.
+        be sent in a header, or `conflicts` or `orders` is unknown.
 
     Examples
     --------
@@ -194,16 +205,18 @@ class Chat:
     prompt_name: str = "default"
     examples: tuple[Example, ...] = field(default=(), repr=False)
     max_examples: int = 0
+    orders: Orders = "both"
     limiter: RateLimiter = field(default_factory=RateLimiter, repr=False, compare=False)
     prompt: Prompt = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_url(self.url)
+        check_url(self.url)
         check_key(self.key)
-        if self.conflicts not in CONFLICTS:
-            raise DataError(
-                f"conflicts must be one of {', '.join(CONFLICTS)}; got {self.conflicts!r}."
-            )
+        for name, values in (("conflicts", CONFLICTS), ("orders", ORDERS)):
+            if getattr(self, name) not in values:
+                raise DataError(
+                    f"{name} must be one of {', '.join(values)}; got {getattr(self, name)!r}."
+                )
         prompt = Prompt(
             self.rubric,
             self.guidelines,
@@ -217,7 +230,7 @@ class Chat:
         object.__setattr__(self, "prompt", prompt)
 
     def judge(self, query: str, left: DocumentText, right: DocumentText | None) -> AssessorAnswer:
-        """Ask the model: once for a grade, twice for a pair.
+        """Ask the model: once for a grade, twice for a pair unless `orders` is "random".
 
         Parameters
         ----------
@@ -271,6 +284,14 @@ class Chat:
             reply = self._ask(0, query, left, None, journal)
             cost = self._cost(query, [reply], left)
             return AssessorAnswer(parse_grade(reply, self.rubric.highest, cost), cost=cost)
+        if self.orders == "random":
+            pair = "\n".join([query, *sorted((left.key, right.key))])
+            turned = (int(short_hash(pair), 16) % 2 == 1) == (left.key < right.key)
+            shown = (right, left) if turned else (left, right)
+            reply = self._ask(0, query, *shown, journal)
+            cost = self._cost(query, [reply], left, right)
+            cost["shown_first"] = shown[0].key
+            return AssessorAnswer(parse_better(reply, cost) * (-1 if turned else 1), cost=cost)
         first = self._ask(0, query, left, right, journal)
         second = self._ask(1, query, right, left, journal)
         cost = self._cost(query, [first, second], left, right)
@@ -296,6 +317,7 @@ class Chat:
             "model": self.model,
             "temperature": 0,
             "conflicts": self.conflicts,
+            "orders": self.orders,
             "max_chars": self.max_chars,
             "prices": list(self.prices),
             "prompt_name": self.prompt_name,
@@ -353,14 +375,14 @@ class Chat:
             "price": price,
             "attempts": sum(reply.attempts for reply in replies),
             "model": self.model,
-            **self.prompt.provenance(query, len(replies) > 1),
+            **self.prompt.provenance(query, len(documents) > 1),
             "replies": [reply.text for reply in replies],
             **({"truncated": truncated} if truncated else {}),
             **({} if all(reply.counted for reply in replies) else {"uncounted": True}),
         }
 
 
-def _check_url(url: str) -> None:
+def check_url(url: str) -> None:
     """Refuse an address that cannot be requested, or that contains a password or a query."""
     try:
         parts = urlsplit(url)

@@ -61,10 +61,10 @@ class Budget:
             return f"{self.max_seconds:g} seconds"
         return None
 
-    def finish_question(self, price: float, answered: bool = True) -> None:
-        """Count a question that was started, and what it cost."""
+    def finish_question(self, price: float, answers: int = 1) -> None:
+        """Count a question that was started with its answers, and what it cost."""
         with self._lock:
             self._pending -= 1
-            self.answers += answered
+            self.answers += answers
             self.price += price
             self._largest = max(self._largest, price)

@@ -36,7 +36,7 @@ from firstpage.labeling.session.events import (
 from firstpage.labeling.session.extra_questions import Extras, Gold
 from firstpage.labeling.session.implied import QuestionCounts, question_counts
 from firstpage.labeling.strategies.adaptive import Refined
-from firstpage.labeling.strategies.exhaustive import EveryPairRun
+from firstpage.labeling.strategies.exhaustive import AnyOrderRun, EveryPairRun
 from firstpage.labeling.strategies.registry import strategy
 from firstpage.labeling.strategies.strategy import (
     Answer,
@@ -183,7 +183,8 @@ class Session:
         """The pairs that may be asked next, where the strategy allows any order; else empty."""
         run = self._run()
         questions = run.choices if isinstance(run, EveryPairRun) else []
-        return [(self.documents[q.first], self.documents[q.second]) for q in questions]
+        names = self.documents
+        return [(names[q.first], names[q.second]) for q in questions if isinstance(q, Compare)]
 
     def select_pair(self, left: str, right: str) -> None:
         """Ask this pair next; without effect unless it is one of `choices`.
@@ -196,9 +197,9 @@ class Session:
         self._select(self._run(), left, right)
 
     def _select(self, run: StrategyRun, left: str, right: str | None) -> None:
-        first, second = self._index.get(left), self._index.get(right or "")
-        if isinstance(run, EveryPairRun) and first is not None and second is not None:
-            run.select((first, second))
+        names = (left,) if right is None else (left, right)
+        if isinstance(run, AnyOrderRun) and self._index.keys() >= {*names}:
+            run.select(*(self._index[name] for name in names))
 
     def _shown(self, question: Question | None, log: Sequence[Judgment]) -> ShownQuestion | None:
         """Return the strategy's question as shown after this log, or the extra one before it."""

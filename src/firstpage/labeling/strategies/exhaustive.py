@@ -1,10 +1,11 @@
 """Exhaustive strategies: a grade per document, or a comparison per pair of documents.
 
-`EveryPair` allows any order of its questions: the caller may choose the next pair.
+Both allow any order of their questions: the caller may choose the next one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,6 +19,7 @@ from firstpage.labeling.strategies.strategy import (
     Grade,
     Question,
     Questions,
+    Strategy,
     TopK,
     TopKTask,
 )
@@ -56,6 +58,11 @@ class FiveGrade:
 
     def __post_init__(self) -> None:
         check_number(self, "levels", minimum=2, integer=True)
+
+    def start(self, task: TopKTask) -> AnyOrderRun:
+        """Return a run in any order."""
+        graded = {question.document for question, _ in task.past if isinstance(question, Grade)}
+        return AnyOrderRun(self, task, (Grade(d) for d in task.shuffled() if d not in graded))
 
     def questions(self, task: TopKTask) -> Questions:
         """Yield a `Grade` per document; return the top k."""
@@ -134,37 +141,35 @@ def every_pair(items: list[int], k: int) -> Comparisons[list[int]]:
     return sorted(items, key=lambda item: -wins[item])[:k]
 
 
-class EveryPairRun:
-    """A run of `EveryPair`: pairs come in its own order unless the caller selects another one."""
+class AnyOrderRun:
+    """A run in any order: questions come in its own order unless the caller selects another one."""
 
-    def __init__(self, strategy: EveryPair, task: TopKTask) -> None:
+    def __init__(self, strategy: Strategy, task: TopKTask, questions: Iterable[Question]) -> None:
         self._strategy, self._task = strategy, task
-        self._known = KnownOutcomes(task.n, strategy.memory, task.past)
-        questions = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
-        self._open = {q.pair: q for q in questions if self._known.outcome(q) is None}
-        self._selected: Compare | None = None
+        self._open = {tuple(sorted(q.documents)): q for q in questions}
+        self._selected: Question | None = None
         self._answered: list[AnsweredQuestion] = []
 
     @property
-    def question(self) -> Compare | None:
+    def question(self) -> Question | None:
         return self._selected or next(iter(self._open.values()), None)
 
     @property
     def result(self) -> TopK | None:
-        """The strategy's top k given all answers; None while pairs are open."""
+        """The strategy's top k given all answers; None while questions are open."""
         if self._open:
             return None
         past = (*self._task.past, *self._answered)
         return GeneratorRun(self._strategy, replace(self._task, past=past)).result
 
     @property
-    def choices(self) -> list[Compare]:
-        """All open pairs, in the strategy's own order."""
+    def choices(self) -> list[Question]:
+        """All open questions, in the strategy's own order."""
         return list(self._open.values())
 
-    def select(self, pair: tuple[int, int]) -> None:
-        """Ask this pair next; without effect unless it is open."""
-        self._selected = self._open.get((min(pair), max(pair)), self._selected)
+    def select(self, *documents: int) -> None:
+        """Ask about these documents next; without effect unless that is open."""
+        self._selected = self._open.get(tuple(sorted(documents)), self._selected)
 
     def answer(self, answer: Answer) -> None:
         """Answer the open question."""
@@ -172,13 +177,31 @@ class EveryPairRun:
         assert question is not None
         self._answered.append((question, answer))
         self._selected = None
-        del self._open[question.pair]
-        if answer.bad:
-            self._known.learn(question, answer)
-            self._open = {p: q for p, q in self._open.items() if self._known.outcome(q) is None}
+        del self._open[tuple(sorted(question.documents))]
 
     def peek(self, answer: Answer) -> Question | None:
         """Return the question that would follow this answer, unless another one is selected."""
         current = self.question
         others = (q for q in self._open.values() if q != current)
         return next((q for q in others if answer.bad.isdisjoint(q.documents)), None)
+
+
+class EveryPairRun(AnyOrderRun):
+    """A run of `EveryPair`: pairs with a bad document are not asked."""
+
+    def __init__(self, strategy: EveryPair, task: TopKTask) -> None:
+        self._known = KnownOutcomes(task.n, strategy.memory, task.past)
+        questions = (Compare(*pair) for pair in combinations(task.shuffled(), 2))
+        super().__init__(strategy, task, (q for q in questions if self._known.outcome(q) is None))
+
+    def answer(self, answer: Answer) -> None:
+        """Answer the open question, and remove pairs that a bad document decides."""
+        question = self.question
+        super().answer(answer)
+        if answer.bad and isinstance(question, Compare):
+            self._known.learn(question, answer)
+            self._open = {
+                documents: q
+                for documents, q in self._open.items()
+                if isinstance(q, Compare) and self._known.outcome(q) is None
+            }

@@ -6,7 +6,9 @@ from typing import Any
 
 from firstpage.core import DataError, Registry
 from firstpage.labeling.strategies.adaptive import Adaptive
+from firstpage.labeling.strategies.duels import Duels
 from firstpage.labeling.strategies.exhaustive import EveryPair, FiveGrade
+from firstpage.labeling.strategies.pools import Pools
 from firstpage.labeling.strategies.sorting import (
     Heap,
     HeapClosure,
@@ -27,6 +29,8 @@ STRATEGIES: dict[str, type[Any]] = {
     "insertion": Insertion,
     "quick-sort": QuickSort,
     "select-best": SelectBest,
+    "pools": Pools,
+    "duels": Duels,
     "five-grade": FiveGrade,
     "pairs": EveryPair,
 }

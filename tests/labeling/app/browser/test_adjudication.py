@@ -11,11 +11,6 @@ from tests.labeling.app.test_adjudication import swapped
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
-LEAD_PAGES = (
-    "dashboard", "answers", "adjudicate", "agreement", "truth?partial=true", "queries", "people",
-    "setup", "setup/data", "setup/judging", "setup/people", "setup/assignment", "audit", "comments",
-    "report",
-)  # fmt: skip
 
 
 def disputed(live: Live) -> None:
@@ -73,13 +68,12 @@ def test_pages_of_a_lead_fit_a_phone(live: Live) -> None:
         documents = tuple(DocumentRecord(f"{LONG}{i}", LONG, body=LONG) for i in range(3))
         add_query(tx, project.id, QueryRecord(LONG[:150], LONG, LONG, documents), 0)
     page = live.open("/", login="lena", **PHONE)
-    for slug in ("books", "films"):
-        for name in LEAD_PAGES:
-            page.goto(f"{live.url}/p/{slug}/{name}")
-            wide = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            assert wide <= 0, f"{slug}/{name} is {wide} px too wide"
+    for path in ("books/adjudicate", "books/agreement", "films/queries"):  # all: test_layout
+        page.goto(f"{live.url}/p/{path}")
+        wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wide <= 0, f"{path} is {wide} px too wide"
     page.goto(f"{live.url}/p/books/people/{live.person('ada').id}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.goto(f"{live.url}/p/books/answers")

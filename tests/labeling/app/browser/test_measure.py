@@ -78,7 +78,6 @@ def test_the_measure_page(live: Live, tmp_path: Path) -> None:
     expect(page.locator("#dcg-comparison")).to_contain_text("Not shown to be better than DCG.")
     expect(page.locator("svg .band")).to_have_count(2)
     expect(page.locator("svg .error")).to_have_count(9)
-    expect_accessible(page)
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.set_viewport_size({"width": 1280, "height": 800})

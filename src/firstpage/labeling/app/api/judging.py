@@ -32,7 +32,13 @@ from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member
 from firstpage.labeling.app.store.scales import shown_scale
-from firstpage.labeling.app.store.sessions import Conflict, NotFound, TaskState, with_contents
+from firstpage.labeling.app.store.sessions import (
+    Conflict,
+    NotFound,
+    TaskState,
+    on_one_page,
+    with_contents,
+)
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
 MAX_SPANS = 500
@@ -156,6 +162,7 @@ def work(request: Request, member: Member) -> dict[str, Any]:
             "state": t.state,
             "judgments": t.judgments,
             "remaining": service.questions_remaining(t),
+            "on_one_page": on_one_page(t),
         }
         for t in rows
     ]

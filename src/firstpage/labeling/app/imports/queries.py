@@ -46,7 +46,7 @@ def read_queries(
     if chosen is None:
         raise DataError(
             f"{name}: queries are rows (.jsonl, .csv, .tsv, .parquet), TREC topics, SMART or "
-            "NPL; rename it, or name its format (--query-format)."
+            "NPL; rename it, or name its format: `--query-format lines` reads a query per line."
         )
     records = _records(reading.tracked(name, _rows(name, stream, limits, chosen, reading)), ordinal)
     return dict(records)

@@ -61,6 +61,8 @@ STRATEGY_LABELS = {
     "heap": "Heap, as published: asks some pairs twice",
     "quick-sort": "Quick sort",
     "select-best": "Repeated selection of the best",
+    "pools": "Rounds of random pairs over a shrinking pool",
+    "duels": "Dueling bandit: double Thompson sampling",
 }
 
 

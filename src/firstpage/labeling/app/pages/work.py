@@ -174,6 +174,29 @@ def judge(request: Request, login: Login, task: Id, after: Id | None = None) -> 
         api=f"/api/v1/tasks/{task}",
         done_url=f"/tasks/{task}/next",
         previous=after,
+        on_one_page=bool(service_of(request).documents(task, login.person)),
+    )
+
+
+@routes.get("/tasks/{task}/list")
+def rate_list(request: Request, login: Login, task: Id) -> Response:
+    """Show all documents of a query in their original order, each with the grades."""
+    service = service_of(request)
+    state = service.state(task, login.person)
+    shown = service.documents(task, login.person)
+    if not shown or (state.question is None and not state.done):
+        return redirect(f"/tasks/{task}")
+    member = _member(request, state.project, login.person)
+    judged = service.judgments(task, login.person)
+    graded = {row.left.key: (i, row.judgment) for i, row in enumerate(judged)}
+    return render(
+        request,
+        "rate_list.html",
+        member=member,
+        state=state,
+        documents=[(document, *graded.get(document.key, (None, None))) for document in shown],
+        scale=shown_scale(member.project.options.grades),
+        question=QUESTIONS["grades"],
     )
 
 
@@ -254,6 +277,7 @@ def _judging_page(
     *,
     training: bool,
     previous: int | None = None,
+    on_one_page: bool = False,
     **context: Any,
 ) -> Response:
     """Render the judging page; undo reaches back to the task `previous`."""
@@ -271,6 +295,7 @@ def _judging_page(
         guidelines_url=f"{start}/guidelines",
         back_url=start,
         previous=previous,
+        on_one_page=on_one_page,
         empty_frame=EMPTY_URL,
         scale=shown_scale(options.grades),
         custom_scale=options.grades is not None,

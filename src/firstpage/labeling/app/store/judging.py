@@ -28,6 +28,7 @@ from firstpage.labeling.app.store.sessions import (
     ShownDocument,
     TaskState,
     closed_reason,
+    on_one_page,
     result_of,
     synchronized,
 )
@@ -263,6 +264,11 @@ class JudgingService:
                 ShownJudgment(j, docs[j.left], None if j.right is None else docs[j.right], **note)
                 for j, note in zip(lock.task.session.judgments, notes, strict=True)
             ]
+
+    def documents(self, task: int, person: Person) -> list[ShownDocument]:
+        """Return all documents of a task that may be graded on one page; none for other tasks."""
+        with self._locked(task, person) as lock:
+            return list(lock.task.docs.values()) if on_one_page(lock.task.task) else []
 
     @contextmanager
     def _locked(self, task: int, person: Person, key: str | None = None) -> Iterator[TaskLock]:

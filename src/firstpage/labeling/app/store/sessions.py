@@ -16,6 +16,7 @@ from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.options import Options, read_options
 from firstpage.labeling.app.store.tasks import TaskRow
 from firstpage.labeling.app.store.texts import without_grade
+from firstpage.labeling.session.events import RATES
 from firstpage.labeling.session.extra_questions import Gold
 from firstpage.labeling.session.session import Session, ShownQuestion
 
@@ -133,6 +134,13 @@ def closed_reason(task: TaskRow) -> str | None:
     if task.state == "skipped":
         return "You returned this query; there is nothing more to do here."
     return None
+
+
+def on_one_page(task: TaskRow) -> bool:
+    """Return whether all documents may be graded on one page: no question is hidden or depends."""
+    setting = task.setting
+    hidden = setting.refine or any(getattr(setting, name) for name in RATES)
+    return task.tool == "grades" and not hidden and not task.project_options.get("aspects")
 
 
 def state_of(

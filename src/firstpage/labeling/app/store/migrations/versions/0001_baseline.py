@@ -2,421 +2,101 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0001"
 down_revision = None
 
+# A table per entry: its columns; then its key (by default `id`), unique columns and indexes.  A
+# column is a string of at most so many characters, or of another type; `->` refers to a table, and
+# `?` allows null.  Tables that others refer to come first.
+SCHEMA = """
+attempts: id, login 100, address 64, recorded_at 32; index address recorded_at; index login
+  recorded_at
+images: id 64, type 32, data bytes
+people: id, login 100, name 200, password_hash text?, admin bool, created 32, deleted 32?; unique
+  login
+projects: id, slug 64, title 300, guidelines text, tool 16, setting json, options json, state 16,
+  source json?, created 32, archived 32?; unique slug
+audit: id, recorded_at 32, person -> people?, project -> projects?, action 64, details json; index
+  project
+invitations: id, token_hash 64, kind 16, project -> projects?, role 16?, person -> people?,
+  created_by -> people?, created 32, expires 32, used_by -> people?, used_at 32?; unique
+  token_hash; index project
+logins: id, token_hash 64, person -> people, csrf 64, created 32, last_seen 32, expires 32; unique
+  token_hash; index person
+memberships: project -> projects, person -> people, role 16, joined 32, departed_at 32?; key
+  project person role; index person
+queries: id, project -> projects, key 200, text text, description text, purpose 16, position int,
+  archived 32?; unique project key
+documents: id, query -> queries, key 200, title text, kind 16, body text, fields json?, url text?,
+  image 64 -> images?, prior float?, runs json?, position int, archived 32?; unique query key;
+  index image
+gold_questions: id, project -> projects, query -> queries, kind 16, left 200, right 200?, outcome
+  int, explanation text, position int; index project; index query
+tasks: id, project -> projects, query -> queries, person -> people, tool 16, replicate int, state
+  16, reason text?, setting json, position int, judgments int, result json?, started 32?, finished
+  32?; unique query person tool; index person; index project; index query
+events: id, task -> tasks, seq int, key 64, event json, person -> people, shown_at 32?,
+  answered_at 32?, active_ms bigint?, paused_ms bigint?, away_ms bigint?, spans json?, comment
+  text?, cost json?, recorded_at 32; unique task key; unique task seq
+spans: id, task -> tasks, key 64, active_ms bigint?, paused_ms bigint?, away_ms bigint?, spans
+  json, recorded_at 32; unique task key
+training_answers: id, project -> projects, person -> people, gold -> gold_questions, round int,
+  key 64, outcome int, correct bool, recorded_at 32; unique project person key; unique project
+  person round gold
+adjudications: id, query -> queries, tool 16, seq int, key 64, event json, person -> people,
+  reason text?, recorded_at 32; unique query tool key; unique query tool seq
+api_tokens: id, token_hash 64, person -> people, name 100, scope 16, created 32, expires 32?,
+  last_used 32?; unique token_hash; index person
+tours: person -> people, recorded_at 32; key person
+webhooks: project -> projects, url 2000, secret 64, created 32; key project
+deliveries: id, project -> projects, key 64, body json, attempts int, created 32, due 32?,
+  delivered 32?, error 300?; unique key; index project; index due
+machine_replies: id, task -> tasks cascade, seq int, part int, request 64, reply json, recorded_at
+  32; unique task seq part
+"""
+TYPES = {
+    "int": sa.Integer, "bigint": sa.BigInteger, "float": sa.Float, "bool": sa.Boolean,
+    "text": sa.Text, "json": sa.JSON, "bytes": sa.LargeBinary,
+}  # fmt: skip
+
 
 def upgrade() -> None:
-    """Tables that others refer to come first."""
-    _attempts()
-    _images()
-    _people()
-    _projects()
-    _audit()
-    _invitations()
-    _logins()
-    _memberships()
-    _queries()
-    _documents()
-    _gold_questions()
-    _tasks()
-    _events()
-    _spans()
-    _training_answers()
-    _adjudications()
-    _api_tokens()
-    _tours()
-    _webhooks()
-    _deliveries()
-    _machine_replies()
+    """Create all tables."""
+    for entry in SCHEMA.strip().replace("\n  ", " ").split("\n"):
+        table, _, definition = entry.partition(": ")
+        columns, *rules = definition.split("; ")
+        _create(table, columns.split(", "), [rule.split() for rule in rules])
 
 
-def _attempts() -> None:
-    op.create_table(
-        "attempts",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("login", sa.String(length=100), nullable=False),
-        sa.Column("address", sa.String(length=64), nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_attempts"),
-    )
-    op.create_index("ix_attempts_address_recorded_at", "attempts", ["address", "recorded_at"])
-    op.create_index("ix_attempts_login_recorded_at", "attempts", ["login", "recorded_at"])
+def _create(table: str, columns: list[str], rules: list[list[str]]) -> None:
+    items = [item for text in columns for item in _column(table, text)]
+    key = next((names for kind, *names in rules if kind == "key"), ["id"])
+    items.append(sa.PrimaryKeyConstraint(*key, name=f"pk_{table}"))
+    for kind, *names in rules:
+        if kind == "unique":
+            items.append(sa.UniqueConstraint(*names, name="_".join(["uq", table, *names])))
+    op.create_table(table, *items)
+    for kind, *names in rules:
+        if kind == "index":
+            op.create_index("_".join(["ix", table, *names]), table, names)
 
 
-def _images() -> None:
-    op.create_table(
-        "images",
-        sa.Column("id", sa.String(length=64), nullable=False),
-        sa.Column("type", sa.String(length=32), nullable=False),
-        sa.Column("data", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_images"),
-    )
-
-
-def _people() -> None:
-    op.create_table(
-        "people",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("login", sa.String(length=100), nullable=False),
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("password_hash", sa.Text(), nullable=True),
-        sa.Column("admin", sa.Boolean(), nullable=False),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("deleted", sa.String(length=32), nullable=True),
-        sa.PrimaryKeyConstraint("id", name="pk_people"),
-        sa.UniqueConstraint("login", name="uq_people_login"),
-    )
-
-
-def _projects() -> None:
-    op.create_table(
-        "projects",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("slug", sa.String(length=64), nullable=False),
-        sa.Column("title", sa.String(length=300), nullable=False),
-        sa.Column("guidelines", sa.Text(), nullable=False),
-        sa.Column("tool", sa.String(length=16), nullable=False),
-        sa.Column("setting", sa.JSON(), nullable=False),
-        sa.Column("options", sa.JSON(), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("source", sa.JSON(), nullable=True),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("archived", sa.String(length=32), nullable=True),
-        sa.PrimaryKeyConstraint("id", name="pk_projects"),
-        sa.UniqueConstraint("slug", name="uq_projects_slug"),
-    )
-
-
-def _audit() -> None:
-    op.create_table(
-        "audit",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=True),
-        sa.Column("project", sa.Integer(), nullable=True),
-        sa.Column("action", sa.String(length=64), nullable=False),
-        sa.Column("details", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_audit_person"),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_audit_project"),
-        sa.PrimaryKeyConstraint("id", name="pk_audit"),
-    )
-    op.create_index("ix_audit_project", "audit", ["project"])
-
-
-def _invitations() -> None:
-    op.create_table(
-        "invitations",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("project", sa.Integer(), nullable=True),
-        sa.Column("role", sa.String(length=16), nullable=True),
-        sa.Column("person", sa.Integer(), nullable=True),
-        sa.Column("created_by", sa.Integer(), nullable=True),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("expires", sa.String(length=32), nullable=False),
-        sa.Column("used_by", sa.Integer(), nullable=True),
-        sa.Column("used_at", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["created_by"], ["people.id"], name="fk_invitations_created_by"),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_invitations_person"),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_invitations_project"),
-        sa.ForeignKeyConstraint(["used_by"], ["people.id"], name="fk_invitations_used_by"),
-        sa.PrimaryKeyConstraint("id", name="pk_invitations"),
-        sa.UniqueConstraint("token_hash", name="uq_invitations_token_hash"),
-    )
-    op.create_index("ix_invitations_project", "invitations", ["project"])
-
-
-def _logins() -> None:
-    op.create_table(
-        "logins",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("csrf", sa.String(length=64), nullable=False),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("last_seen", sa.String(length=32), nullable=False),
-        sa.Column("expires", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_logins_person"),
-        sa.PrimaryKeyConstraint("id", name="pk_logins"),
-        sa.UniqueConstraint("token_hash", name="uq_logins_token_hash"),
-    )
-    op.create_index("ix_logins_person", "logins", ["person"])
-
-
-def _memberships() -> None:
-    op.create_table(
-        "memberships",
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("role", sa.String(length=16), nullable=False),
-        sa.Column("joined", sa.String(length=32), nullable=False),
-        sa.Column("departed_at", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_memberships_person"),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_memberships_project"),
-        sa.PrimaryKeyConstraint("project", "person", "role", name="pk_memberships"),
-    )
-    op.create_index("ix_memberships_person", "memberships", ["person"])
-
-
-def _queries() -> None:
-    op.create_table(
-        "queries",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=200), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("purpose", sa.String(length=16), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("archived", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_queries_project"),
-        sa.PrimaryKeyConstraint("id", name="pk_queries"),
-        sa.UniqueConstraint("project", "key", name="uq_queries_project_key"),
-    )
-
-
-def _documents() -> None:
-    op.create_table(
-        "documents",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("query", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=200), nullable=False),
-        sa.Column("title", sa.Text(), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("fields", sa.JSON(), nullable=True),
-        sa.Column("url", sa.Text(), nullable=True),
-        sa.Column("image", sa.String(length=64), nullable=True),
-        sa.Column("prior", sa.Float(), nullable=True),
-        sa.Column("runs", sa.JSON(), nullable=True),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("archived", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["image"], ["images.id"], name="fk_documents_image"),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_documents_query"),
-        sa.PrimaryKeyConstraint("id", name="pk_documents"),
-        sa.UniqueConstraint("query", "key", name="uq_documents_query_key"),
-    )
-    op.create_index("ix_documents_image", "documents", ["image"])
-
-
-def _gold_questions() -> None:
-    op.create_table(
-        "gold_questions",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("query", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("left", sa.String(length=200), nullable=False),
-        sa.Column("right", sa.String(length=200), nullable=True),
-        sa.Column("outcome", sa.Integer(), nullable=False),
-        sa.Column("explanation", sa.Text(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_gold_questions_project"),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_gold_questions_query"),
-        sa.PrimaryKeyConstraint("id", name="pk_gold_questions"),
-    )
-    op.create_index("ix_gold_questions_project", "gold_questions", ["project"])
-    op.create_index("ix_gold_questions_query", "gold_questions", ["query"])
-
-
-def _tasks() -> None:
-    op.create_table(
-        "tasks",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("query", sa.Integer(), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("tool", sa.String(length=16), nullable=False),
-        sa.Column("replicate", sa.Integer(), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("setting", sa.JSON(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("judgments", sa.Integer(), nullable=False),
-        sa.Column("result", sa.JSON(), nullable=True),
-        sa.Column("started", sa.String(length=32), nullable=True),
-        sa.Column("finished", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_tasks_person"),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_tasks_project"),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_tasks_query"),
-        sa.PrimaryKeyConstraint("id", name="pk_tasks"),
-        sa.UniqueConstraint("query", "person", "tool", name="uq_tasks_query_person_tool"),
-    )
-    op.create_index("ix_tasks_person", "tasks", ["person"])
-    op.create_index("ix_tasks_project", "tasks", ["project"])
-    op.create_index("ix_tasks_query", "tasks", ["query"])
-
-
-def _events() -> None:
-    op.create_table(
-        "events",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("task", sa.Integer(), nullable=False),
-        sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("event", sa.JSON(), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("shown_at", sa.String(length=32), nullable=True),
-        sa.Column("answered_at", sa.String(length=32), nullable=True),
-        sa.Column("active_ms", sa.BigInteger(), nullable=True),
-        sa.Column("paused_ms", sa.BigInteger(), nullable=True),
-        sa.Column("away_ms", sa.BigInteger(), nullable=True),
-        sa.Column("spans", sa.JSON(), nullable=True),
-        sa.Column("comment", sa.Text(), nullable=True),
-        sa.Column("cost", sa.JSON(), nullable=True),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_events_person"),
-        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name="fk_events_task"),
-        sa.PrimaryKeyConstraint("id", name="pk_events"),
-        sa.UniqueConstraint("task", "key", name="uq_events_task_key"),
-        sa.UniqueConstraint("task", "seq", name="uq_events_task_seq"),
-    )
-
-
-def _spans() -> None:
-    op.create_table(
-        "spans",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("task", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("active_ms", sa.BigInteger(), nullable=True),
-        sa.Column("paused_ms", sa.BigInteger(), nullable=True),
-        sa.Column("away_ms", sa.BigInteger(), nullable=True),
-        sa.Column("spans", sa.JSON(), nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["task"], ["tasks.id"], name="fk_spans_task"),
-        sa.PrimaryKeyConstraint("id", name="pk_spans"),
-        sa.UniqueConstraint("task", "key", name="uq_spans_task_key"),
-    )
-
-
-def _training_answers() -> None:
-    op.create_table(
-        "training_answers",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("gold", sa.Integer(), nullable=False),
-        sa.Column("round", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("outcome", sa.Integer(), nullable=False),
-        sa.Column("correct", sa.Boolean(), nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["gold"], ["gold_questions.id"], name="fk_training_answers_gold"),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_training_answers_person"),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_training_answers_project"),
-        sa.PrimaryKeyConstraint("id", name="pk_training_answers"),
-        sa.UniqueConstraint(
-            "project", "person", "key", name="uq_training_answers_project_person_key"
-        ),
-        sa.UniqueConstraint(
-            "project",
-            "person",
-            "round",
-            "gold",
-            name="uq_training_answers_project_person_round_gold",
-        ),
-    )
-
-
-def _adjudications() -> None:
-    op.create_table(
-        "adjudications",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("query", sa.Integer(), nullable=False),
-        sa.Column("tool", sa.String(length=16), nullable=False),
-        sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("event", sa.JSON(), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["query"], ["queries.id"], name="fk_adjudications_query"),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_adjudications_person"),
-        sa.PrimaryKeyConstraint("id", name="pk_adjudications"),
-        sa.UniqueConstraint("query", "tool", "key", name="uq_adjudications_query_tool_key"),
-        sa.UniqueConstraint("query", "tool", "seq", name="uq_adjudications_query_tool_seq"),
-    )
-
-
-def _api_tokens() -> None:
-    op.create_table(
-        "api_tokens",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(length=100), nullable=False),
-        sa.Column("scope", sa.String(length=16), nullable=False),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("expires", sa.String(length=32), nullable=True),
-        sa.Column("last_used", sa.String(length=32), nullable=True),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_api_tokens_person"),
-        sa.PrimaryKeyConstraint("id", name="pk_api_tokens"),
-        sa.UniqueConstraint("token_hash", name="uq_api_tokens_token_hash"),
-    )
-    op.create_index("ix_api_tokens_person", "api_tokens", ["person"])
-
-
-def _tours() -> None:
-    op.create_table(
-        "tours",
-        sa.Column("person", sa.Integer(), nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["people.id"], name="fk_tours_person"),
-        sa.PrimaryKeyConstraint("person", name="pk_tours"),
-    )
-
-
-def _webhooks() -> None:
-    op.create_table(
-        "webhooks",
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("url", sa.String(length=2000), nullable=False),
-        sa.Column("secret", sa.String(length=64), nullable=False),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_webhooks_project"),
-        sa.PrimaryKeyConstraint("project", name="pk_webhooks"),
-    )
-
-
-def _deliveries() -> None:
-    op.create_table(
-        "deliveries",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("project", sa.Integer(), nullable=False),
-        sa.Column("key", sa.String(length=64), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("created", sa.String(length=32), nullable=False),
-        sa.Column("due", sa.String(length=32), nullable=True),
-        sa.Column("delivered", sa.String(length=32), nullable=True),
-        sa.Column("error", sa.String(length=300), nullable=True),
-        sa.ForeignKeyConstraint(["project"], ["projects.id"], name="fk_deliveries_project"),
-        sa.PrimaryKeyConstraint("id", name="pk_deliveries"),
-        sa.UniqueConstraint("key", name="uq_deliveries_key"),
-    )
-    op.create_index("ix_deliveries_project", "deliveries", ["project"])
-    op.create_index("ix_deliveries_due", "deliveries", ["due"])
-
-
-def _machine_replies() -> None:
-    op.create_table(
-        "machine_replies",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
-        sa.Column("task", sa.Integer(), nullable=False),
-        sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("part", sa.Integer(), nullable=False),
-        sa.Column("request", sa.String(length=64), nullable=False),
-        sa.Column("reply", sa.JSON(), nullable=False),
-        sa.Column("recorded_at", sa.String(length=32), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["task"], ["tasks.id"], name="fk_machine_replies_task", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_machine_replies"),
-        sa.UniqueConstraint("task", "seq", "part", name="uq_machine_replies_task_seq_part"),
-    )
+def _column(table: str, text: str) -> list[Any]:
+    """Return a column, with its foreign key if it refers to another table."""
+    name, *words = text.rstrip("?").split()
+    if not words:
+        return [sa.Column(name, sa.Integer(), autoincrement=True, nullable=False)]
+    kind = "int" if words[0] == "->" else words[0]
+    type_ = sa.String(int(kind)) if kind.isdigit() else TYPES[kind]()
+    items: list[Any] = [sa.Column(name, type_, nullable=text.endswith("?"))]
+    if "->" in words:
+        target = f"{words[words.index('->') + 1]}.id"
+        cascade = "CASCADE" if words[-1] == "cascade" else None
+        label = f"fk_{table}_{name}"
+        items.append(sa.ForeignKeyConstraint([name], [target], name=label, ondelete=cascade))
+    return items
