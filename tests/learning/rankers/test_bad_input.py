@@ -354,7 +354,7 @@ def test_errors_for_missing_packages_name_the_extra(monkeypatch) -> None:
         ("xgboost", "trees(library=xgboost)", "trees"),
     ]:
         monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(fp.FirstpageError, match=rf"firstpage\[{extra}\]"):
+        with pytest.raises(fp.FirstpageError, match=rf"\[{extra}\]"):
             fp.ListNet(scorer=scorer).fit(X, Y, qid=Q)
 
 

@@ -26,25 +26,33 @@ from firstpage.learning.solvers import objective
 from firstpage.learning.solvers.boosting import pools
 from tests.narrow import dense, present
 
-SMOOTH = [fp.Regression, fp.RankNet, fp.ListNet, fp.ListMLE, fp.RankCosine, fp.FocusedNet]
-HINGES = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
+SMOOTH: list[type[fp.Ranker]] = [
+    fp.Regression,
+    fp.RankNet,
+    fp.ListNet,
+    fp.ListMLE,
+    fp.RankCosine,
+    fp.FocusedNet,
+]
+HINGES: list[type[fp.Ranker]] = [fp.RankSVM, fp.SVMMAP, fp.FocusedSVM, fp.TopMargin, fp.TopSlack]
 INEXACT = {  # solvers that stop at a gap are not reproducible to 1e-7, as in scikit-learn
     f"check_sample_weight_equivalence_on_{kind}_data": "ends within 0.1 % of the optimum"
     for kind in ("dense", "sparse")
 }
-EXPECTED = {
+EXPECTED: dict[type[fp.Ranker], dict[str, str]] = {
     **dict.fromkeys(HINGES, INEXACT),
     fp.PLRank: dict.fromkeys(INEXACT, "copied data draw other rankings"),
     fp.LambdaRank: dict.fromkeys(INEXACT, "copied data have other batches"),
+    fp.YetiRank: dict.fromkeys(INEXACT, "copied data draw other rankings"),
     fp.CoordinateAscent: dict.fromkeys(INEXACT, "many weights have the same order"),
     fp.TopRank: {**INEXACT, "check_methods_subset_invariance": "a query's documents are compared"},
 }
-DIRECT = [fp.PLRank, fp.LambdaRank, fp.CoordinateAscent]
+DIRECT: list[type[fp.Ranker]] = [fp.PLRank, fp.LambdaRank, fp.YetiRank, fp.CoordinateAscent]
 BOOSTED: list[type[fp.Ranker]] = [fp.RankBoost, fp.AdaRank, fp.FocusedBoost]
 FEW: dict[type[fp.Ranker], dict[str, Any]] = {  # parameters for short fits
     **{cls: {"rounds": 10} for cls in BOOSTED},
     **{cls: {"C": 0.1} for cls in (fp.RankSVM, fp.TopMargin, fp.TopSlack)},
-    **{cls: {"solver": "adam(max_iter=10)"} for cls in (fp.PLRank, fp.LambdaRank)},
+    **{cls: {"solver": "adam(max_iter=10)"} for cls in (fp.PLRank, fp.LambdaRank, fp.YetiRank)},
     fp.CoordinateAscent: {"restarts": 0},
     fp.TopRank: {"voters": ["RankNet", "ListMLE"], "first": "Regression"},
 }
@@ -79,6 +87,8 @@ UNFITTED = [
     fp.PLRank(),
     fp.PLRank(k=5, measure="NDCG@5", ties="random", normalize="standard"),
     fp.PLRank(measure="AP", scorer="trees(count=20, leaves=7)"),
+    fp.YetiRank(),
+    fp.YetiRank(k=5, scorer="trees(count=20, leaves=7)"),
     fp.CoordinateAscent(restarts=1, max_iter=5),
     fp.CoordinateAscent(k=5, measure="AP", restarts=0, normalize="minmax"),
     fp.LambdaRank(),

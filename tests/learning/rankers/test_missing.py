@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import firstpage as fp
 from firstpage.core.errors import FirstpageWarning
@@ -411,7 +412,7 @@ def test_exports_fill_missing_values(scorer: str, normalize: str | None) -> None
 
 def clicks(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(600, 3))
+    X = rng.normal(size=(150, 3))[rng.integers(150, size=600)]  # documents change their positions
     position = np.tile(np.arange(1, 21), 30)
     for query in range(30):
         rng.shuffle(position[20 * query : 20 * query + 20])
@@ -445,6 +446,17 @@ def test_positions_of_lightgbm() -> None:
     shuffled = fp.LambdaMART(scorer=scorer, threads=1)
     shuffled.fit(train.X[order], train.y[order], qid=qid[order], position=position[order])
     assert shuffled.score(train) > 0.5
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_positions_that_no_document_connects_are_named(sparse: bool) -> None:
+    """Each document is at one position, so that position and relevance are confounded."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y, qid, position = np.tile([1.0, 0.0, 0.0, 0.0], 10), np.repeat(range(10), 4), [1, 2, 3, 4] * 10
+    X[6:8] = X[5]  # positions 2, 3 and 4 are connected
+    ranker = fp.LambdaMART(scorer="trees(count=2, min_docs=5)", threads=1)
+    with pytest.warns(FirstpageWarning, match=r"equal features .* \(2 components\), so LambdaMART"):
+        ranker.fit(scipy.sparse.csr_matrix(X) if sparse else X, y, qid=qid, position=position)
 
 
 def test_positions_of_xgboost() -> None:

@@ -222,7 +222,6 @@ def test_refusals(call: Any, message: str) -> None:
 
 
 def broken(result: Any) -> fp.extend.Loss:
-    @dataclass(frozen=True)
     class Broken(fp.extend.Loss):
         def value_grad(self, scores: Floats, truth: fp.Truth, weights: Any = None) -> Any:
             return result(len(truth), len(scores))
@@ -233,14 +232,14 @@ def broken(result: Any) -> fp.extend.Loss:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda q, n: 1.0, "failed (TypeError"),
+        (lambda q, n: 1.0, "the loss Broken() failed (TypeError"),
         (lambda q, n: (np.zeros(q + 1), np.zeros(n)), "must return one value per query, 1 here"),
         (
             lambda q, n: (np.zeros(q), np.zeros(3)),
             "must return one derivative per document, 8 here",
         ),
         (lambda q, n: (np.zeros(q), np.full(n, np.nan)), "returned NaN as a derivative"),
-        (lambda q, n: 1 / 0, "failed (ZeroDivisionError: division by zero)"),
+        (lambda q, n: 1 / 0, "failed (ZeroDivisionError: division by zero, test_own.py:"),
     ],
 )
 def test_a_broken_loss_is_one_line(result: Any, message: str) -> None:

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 import firstpage as fp
 from firstpage.core.errors import DataError
 from firstpage.evaluation.aggregation.ballots import Ballots
-from firstpage.learning.models.scorings import Cascade
+from firstpage.learning.models.scorings import VoterCascade
 from tests.narrow import instance
 
 DATA = fp.Synthetic(queries=60, docs="uniform(5, 40)", features=6, grades=3, seed=2).dataset()
@@ -61,7 +61,7 @@ def test_documents_below_the_depth_keep_their_order() -> None:
 def test_toprank_and_its_voters_are_parsed_from_text(tmp_path) -> None:
     ranker = fp.ranker("TopRank(depth=20, voters=RankNet + ListMLE(k=5), first=RankSVM)")
     ranker.fit(TRAIN)
-    assert [voter.name for voter in instance(Cascade, ranker.model_).voters] == [
+    assert [voter.name for voter in instance(VoterCascade, ranker.model_).voters] == [
         "RankNet()",
         "ListMLE(k=5)",
     ]
@@ -127,12 +127,12 @@ def test_measures_that_are_better_when_lower_cannot_weight_voters() -> None:
         fp.TopRank(measure="TopK01@1").fit(TRAIN, valid=VALID)
     bad = fp.Regression().fit(TRAIN.X, -TRAIN.y, qid=TRAIN.qid)
     result = fp.TopRank(voters=[bad, "RankSVM"], measure="Tau").fit(TRAIN, valid=VALID)
-    assert instance(Cascade, result.model_).weights.tolist() == [0.0, 1.0]
+    assert instance(VoterCascade, result.model_).weights.tolist() == [0.0, 1.0]
 
 
 def test_progress_can_stop_and_an_interrupt_leaves_no_model(monkeypatch) -> None:
     result = fp.TopRank().fit(TRAIN, valid=VALID, progress=lambda step: step.iteration == 2)
-    assert len(instance(Cascade, result.model_).voters) == 1
+    assert len(instance(VoterCascade, result.model_).voters) == 1
     assert not result.converged_
 
     def interrupted(self, *args, **kwargs):
@@ -162,7 +162,7 @@ def test_the_printed_toprank_has_one_depth_for_all_queries(tmp_path, k_agg: int 
         first=first, voters=voters, weights=weights, credit="paper", same_depth=True, k_agg=k_agg
     ).fit(TRAIN)
     t = int(TRAIN.lengths.min())
-    assert instance(Cascade, ranker.model_).depth == t
+    assert instance(VoterCascade, ranker.model_).depth == t
     assert t < TEST.lengths.max()
     base, votes = first.predict(TEST), [voter.predict(TEST) for voter in voters]
     expected = np.empty(TEST.n_docs)

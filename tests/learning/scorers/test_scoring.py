@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import firstpage as fp
 from firstpage.core.registry import ParameterError
 from firstpage.learning.models.model_files import Model
-from firstpage.learning.models.scorings import Cascade, Stage, scoring_from_dict
+from firstpage.learning.models.scorings import Stage, VoterCascade, scoring_from_dict
 from firstpage.learning.scorers.linear import Linear, LinearScoring
 from firstpage.learning.scorers.mlp import MLP
 from firstpage.learning.scorers.network_scoring import NetworkScoring
@@ -40,10 +40,10 @@ def stumps() -> StumpsScoring:
     return StumpsScoring.from_stumps(4, [0, 0, 2], [0.0, 0.5, -1.0], [1.0, -3.0, 2.0])
 
 
-def cascade() -> Cascade:
+def cascade() -> VoterCascade:
     scaled = Stage("scaled", linear(), fp.MinMax())
     voters = (scaled, Stage("stumps", stumps()), Stage("network", NETWORK))
-    return Cascade(
+    return VoterCascade(
         Stage("first", linear()), voters, np.array([0.5, 0.25, 0.25]), 3, "extended", 2, 4
     )
 
@@ -184,7 +184,7 @@ def test_a_cascade_votes_on_the_first_documents_of_each_query() -> None:
 )
 def test_invalid_cascades_are_refused(change: dict, message: str) -> None:
     with pytest.raises(fp.DataError, match=message):
-        Cascade.from_dict({**cascade().to_dict(), **change})
+        VoterCascade.from_dict({**cascade().to_dict(), **change})
 
 
 def test_scorers_are_created_by_name() -> None:

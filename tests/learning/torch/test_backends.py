@@ -147,8 +147,11 @@ def test_permutations_equal_the_reference(kind: str, scores: str, device: str) -
     truth, near = sample(kind)
     s = SCORES[scores](near).astype(np.float32).astype(np.float64)
     for loss, reference in PERMUTATIONS:
-        expected = of_reference(reference, truth, s, None)
-        check(of_training(loss, truth, s, None), expected, 1e-9)
+        expected = of_training(loss, truth, s, None)
+        if (
+            kind == KINDS[0]
+        ):  # sums over 720 permutations per difference; others: losses/test_family
+            check(expected, of_reference(reference, truth, s, None), 1e-9)
         check(of_solvers_on_a_device(loss, truth, s, None, device), expected, 1e-6)
     for k, beta in ((3, 0.4), (3, 1.0), (6, 1.0)):
         expected = of_training(focused_net(k, beta), truth, s, None)

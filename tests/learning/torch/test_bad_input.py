@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import firstpage as fp
+from firstpage.core.errors import install_command
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -157,5 +158,5 @@ def test_without_pytorch_one_line_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == (
         "fp.torch needs the package 'torch', which is not installed. "
-        "Install it with: pip install 'firstpage[torch]'"
+        f"Install it with: {install_command('torch')}"
     )

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import pairwise
-from typing import Any, Protocol
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -177,6 +179,19 @@ class LossTarget(Protocol):
         """Return a kernel that writes the second derivative by each score, or an upper bound."""
         ...
 
+    def bind_derivatives(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        """Return a kernel that writes all that `bind_slice` and `bind_curvature` write."""
+        first = self.bind_slice(lo, hi, scores, values, grad)
+        second = self.bind_curvature(lo, hi, scores, curvature)
+
+        def run() -> None:
+            first()
+            second()
+
+        return run
+
     def check_derivatives(self, curvature: bool = False) -> None:
         """Raise if the gradient, or the curvature, is wrong on some of the queries.
 
@@ -220,6 +235,11 @@ class LossTarget(Protocol):
 class OneKernelTarget(LossTarget):
     """Base class of targets whose kernel writes values, gradient and, if asked, curvature."""
 
+    def bind_derivatives(
+        self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
+    ) -> BoundKernel:
+        return self._bind(lo, hi, scores, values, grad, curvature)
+
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
@@ -233,6 +253,33 @@ class OneKernelTarget(LossTarget):
     ) -> BoundKernel:
         """Return the kernel; it writes no curvature where that array is empty."""
         raise AssertionError(f"{type(self).__name__} has no kernel")  # every subclass has its own
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampledTarget(OneKernelTarget):
+    """Base class of targets that draw rankings at random, others in every evaluation."""
+
+    samples: int
+    seed: int
+    evaluations: Ints  # by the first query of a slice: how often it was evaluated
+    first_query: Ints  # the number of the first query of the truth
+
+    def skip_draws(self, evaluations: int) -> None:
+        self.evaluations[:] += evaluations
+
+    def set_evaluation(self, number: int) -> None:
+        self.evaluations[:] = number
+
+    def number_queries(self, first: int) -> None:
+        self.first_query[:] = first
+
+    def own_evaluations(self) -> Self:
+        """Return the target with evaluations of its own count, from the first one on."""
+        return replace(self, evaluations=np.zeros_like(self.evaluations))
+
+    def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
+        # Its rankings are those of the gradient before it.
+        return super(SampledTarget, self.own_evaluations()).bind_curvature(lo, hi, scores, out)
 
 
 class Loss:
@@ -272,6 +319,9 @@ class Loss:
         declared = cls.__dict__.get("traits")
         if cls.target is Loss.target and isinstance(declared, Traits):
             cls.traits = replace(declared, bounded_hessian=False)  # type: ignore[method-assign, assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"  # of a class that is not a dataclass
 
     @property
     def traits(self) -> Traits:
@@ -457,9 +507,11 @@ class _PythonTarget(LossTarget):
             raise
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            own = [each for each in extract_tb(error.__traceback__) if each.filename != __file__]
+            where = f", {Path(own[0].filename).name}:{own[0].lineno}" if own else ""
             raise DataError(
-                f"the loss {self.loss} failed ({reason}); value_grad must return one value per "
-                "query and one derivative per document."
+                f"the loss {self.loss} failed ({reason}{where}); value_grad must return one value "
+                "per query and one derivative per document."
             ) from error
         for what, array, expected in zip(
             ("value per query", "derivative per document"),

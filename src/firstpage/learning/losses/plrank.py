@@ -12,7 +12,7 @@ from firstpage.core.kernels.losses import plrank as kernel
 from firstpage.data import Truth
 from firstpage.evaluation.measures import Measure, MeasureLike
 from firstpage.evaluation.measures import measure as parse_measure
-from firstpage.learning.losses.base import Loss, LossTarget, Traits
+from firstpage.learning.losses.base import Loss, LossTarget, SampledTarget, Traits
 from firstpage.learning.losses.measure_forms import (
     MeasureTarget,
     check_supported,
@@ -92,38 +92,25 @@ class ExpectedMeasure(Loss):
         form = measure_form(self.parsed_measure, truth, self.k)
         evaluations = np.zeros(len(truth) + 1, np.int64)
         return ExpectedMeasureTarget(
-            form,
-            truth.offsets,
-            form.true_values(truth),
-            form.gain_range(truth.offsets),
-            form.importance(),
-            int(self.samples),
-            int(self.seed),
-            evaluations,
-            np.zeros(1, np.int64),
+            form=form,
+            offsets=truth.offsets,
+            best=form.true_values(truth),
+            gain_range=form.gain_range(truth.offsets),
+            importance=form.importance(),
+            samples=int(self.samples),
+            seed=int(self.seed),
+            evaluations=evaluations,
+            first_query=np.zeros(1, np.int64),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedMeasureTarget(MeasureTarget):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExpectedMeasureTarget(SampledTarget, MeasureTarget):
     """A truth prepared for `ExpectedMeasure`."""
 
     best: Floats  # value of the true order of each query
     gain_range: Floats
     importance: Floats
-    samples: int
-    seed: int
-    evaluations: Ints  # by the first query of a slice: how often it was evaluated
-    first_query: Ints  # the number of the first query of the truth
-
-    def skip_draws(self, evaluations: int) -> None:
-        self.evaluations[:] += evaluations
-
-    def set_evaluation(self, number: int) -> None:
-        self.evaluations[:] = number
-
-    def number_queries(self, first: int) -> None:
-        self.first_query[:] = first
 
     def hessian_scale(self) -> Floats:
         scale: Floats = self.gain_range * self.importance.sum()
@@ -135,8 +122,6 @@ class ExpectedMeasureTarget(MeasureTarget):
         form, offsets = self.form, self.offsets[lo : hi + 1]
         longest = max(int(np.diff(offsets).max(initial=0)), 1)
         depth = min(longest, form.depth)
-        # The curvature has rankings of its own count: those of the gradient before it.
-        evaluations = np.zeros(1, np.int64) if curvature.size else self.evaluations[lo : lo + 1]
         compressed = np.empty_like(scores)
         logs, means, weights, center = np.empty((4, depth))
         run = kernel.expected_measure.bind(
@@ -153,7 +138,7 @@ class ExpectedMeasureTarget(MeasureTarget):
             samples=self.samples,
             seed=self.seed,
             first_query=lo + int(self.first_query[0]),
-            calls=evaluations,
+            calls=self.evaluations[lo : lo + 1],
             arrival=np.empty(longest),
             items=np.empty(depth, np.int64),
             ranked=np.empty(longest, np.int8),

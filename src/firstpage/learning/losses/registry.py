@@ -24,6 +24,7 @@ from firstpage.learning.losses.listwise import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from firstpage.learning.losses.neighbors import SampledNeighbors
 from firstpage.learning.losses.pairwise import PairwiseExponential, PairwiseHinge, PairwiseLogistic
 from firstpage.learning.losses.permutation import PermutationCrossEntropy
 from firstpage.learning.losses.plrank import ExpectedMeasure
@@ -42,6 +43,7 @@ LOSSES: dict[str, type[Loss]] = by_class_name(
     StructuralHinge,
     ExpectedMeasure,
     LambdaLoss,
+    SampledNeighbors,
 )
 REGISTRY = Registry("loss", LOSSES)
 
@@ -57,10 +59,11 @@ def loss(text: str | Loss | Callable[..., Any], **parameters: Any) -> Loss:
         The name of a loss, with parameters if any, as in ``"PlackettLuce(k=10)"``: one of
         PairwiseLogistic, PairwiseExponential, PairwiseHinge, PlackettLuce, SoftmaxCrossEntropy,
         PermutationCrossEntropy, Cosine, SquaredError, AveragePrecisionHinge, StructuralHinge,
-        ExpectedMeasure, LambdaLoss and Focused.  ``Focused(k, beta)`` is the loss of FocusedNet, of
-        which `listwise` and `pairwise` may be replaced by other losses.  ``"module:Name"`` is a
-        loss of your own, or a function.  A Loss is returned as it is; a function of the scores and
-        the labels of one query, which returns a value and its gradient, becomes a loss.
+        ExpectedMeasure, LambdaLoss, SampledNeighbors and Focused.  ``Focused(k, beta)`` is the
+        loss of FocusedNet, of which `listwise` and `pairwise` may be replaced by other losses.
+        ``"module:Name"`` is a loss of your own, or a function.  A Loss is returned as it is; a
+        function of the scores and the labels of one query, which returns a value and its
+        gradient, becomes a loss.
     **parameters
         Parameters of the loss; they take precedence over those of `text`.
 

@@ -90,7 +90,7 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Cascade(ScoringBase):
+class VoterCascade(ScoringBase):
     """Documents in the order of `first`; the top `depth` of each query reordered by the voters.
 
     Attributes
@@ -123,8 +123,8 @@ class Cascade(ScoringBase):
 
     def __repr__(self) -> str:
         return (
-            f"Cascade({self.first.name}, then {len(self.voters)} voters on the first {self.depth}; "
-            f"{self.n_features} features)"
+            f"VoterCascade({self.first.name}, then {len(self.voters)} voters on the first "
+            f"{self.depth}; {self.n_features} features)"
         )
 
     @property
@@ -182,7 +182,7 @@ class Cascade(ScoringBase):
         }
 
     @classmethod
-    def from_dict(cls, stored: JsonObject) -> Cascade:
+    def from_dict(cls, stored: JsonObject) -> VoterCascade:
         first = Stage.from_dict(stored["first"])
         voters = tuple(Stage.from_dict(voter) for voter in stored["voters"])
         weights, size = np.array(stored["weights"], np.float64), stored["n_features"]
@@ -209,4 +209,4 @@ def _unlabeled(X: Features, offsets: Ints | None) -> Dataset:
 
 def scoring_from_dict(stored: JsonObject) -> Scoring:
     """Return the scoring that a model file stores."""
-    return {**SCORINGS, "cascade": Cascade.from_dict}[stored["kind"]](stored)
+    return {**SCORINGS, "cascade": VoterCascade.from_dict}[stored["kind"]](stored)

@@ -5,6 +5,7 @@ from firstpage.learning.rankers.boosted import RankBoost as RankBoost
 from firstpage.learning.rankers.direct import CoordinateAscent as CoordinateAscent
 from firstpage.learning.rankers.direct import LambdaRank as LambdaRank
 from firstpage.learning.rankers.direct import PLRank as PLRank
+from firstpage.learning.rankers.direct import YetiRank as YetiRank
 from firstpage.learning.rankers.fit.pair_measures import ACCURACY as ACCURACY
 from firstpage.learning.rankers.fit.pair_measures import DEFAULT_MEASURE as DEFAULT_MEASURE
 from firstpage.learning.rankers.fit.pair_measures import LOG_LOSS as LOG_LOSS

@@ -85,7 +85,7 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
     patience : int, optional
         With validation data: keep the best iteration, and stop after this many iterations
         without improvement.  None does so, with 50, for gradient descent, networks, trees and
-        boosting; other solvers run to the optimum.  With several forests, None is 50 trees.
+        boosting; other solvers run to the optimum.  Each of several forests has its own.
     seed : int, default 0
         Seed of everything random: broken ties, initial weights, the order of the queries.
     threads : int, optional

@@ -1,4 +1,4 @@
-"""Rankers that maximize a measure directly: PLRank, LambdaRank, CoordinateAscent."""
+"""Rankers that read their own rankings: PLRank, LambdaRank, YetiRank, CoordinateAscent."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from firstpage.evaluation.measures import MeasureLike
 from firstpage.evaluation.measures import measure as parse_measure
 from firstpage.learning.losses.lambdaloss import LambdaLoss, Variant
 from firstpage.learning.losses.measure_forms import check_supported
+from firstpage.learning.losses.neighbors import SampledNeighbors
 from firstpage.learning.losses.plrank import ExpectedMeasure
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.composition import Composition, Procedure
@@ -134,6 +135,58 @@ class LambdaRank(Smooth):
         check_supported(parse_measure(self.validation_measure()), type(self).__name__)
         check_number(self, "mu", 0)
         return self.composed(LambdaLoss(self.validation_measure(), self.k, self.variant, self.mu))
+
+
+@dataclass(eq=False, repr=False)
+class YetiRank(Smooth):
+    """Pairwise logistic loss of neighbors in rankings drawn from a Plackett-Luce model.
+
+    In every pass over the data, rankings are drawn: the document at each position is chosen among
+    those not yet ranked with a probability proportional to exp(score).  Only neighbors are
+    compared.  The pair at positions x and x + 1 has the weight decay^(x - 1), multiplied by the
+    difference of labels.  Equal labels make no pair, so that ties need no order.  Trees learn best
+    from it; linear weights are fitted by Adam.
+
+    Parameters
+    ----------
+    k : int, optional
+        Count only pairs whose upper document is at one of the first k positions of the ranking.
+        None counts all; `decay` makes those further down unimportant.
+    samples : int, default 1
+        The number of rankings that are drawn per query and pass, or per tree.
+    decay : float, default 0.85
+        The weight of a position as a fraction of that above it; above 0, at most 1.
+    l2 : float, default 0.001
+        The weight of the penalty l2 / 2 * |w|^2, which is added to the mean loss per query.
+
+    References
+    ----------
+    Gulin, Kuralenok and Pavlov, "Winning the transfer learning track of Yahoo!'s learning to rank
+    challenge with YetiRank", JMLR W&CP 14, 2011.
+
+    Examples
+    --------
+    >>> import firstpage as fp
+    >>> X, y, qid = [[1.0], [2.0], [3.0], [2.0], [1.0]], [0, 1, 2, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = fp.YetiRank().fit(X, y, qid=qid)
+    >>> ranker.rank([[5.0], [6.0], [7.0]], qid=[3, 3, 3]).tolist()
+    [2, 1, 0]
+    """
+
+    _paper = "Gulin, Kuralenok and Pavlov, JMLR W&CP 14, 2011"
+    _about = "pairwise logistic loss of neighbors in random rankings"
+    _grid: ClassVar = {"l2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]}
+    _weights_by_copying: ClassVar = True  # a ranking has each document once
+
+    _: KW_ONLY
+    samples: int = 1
+    decay: float = 0.85
+    l2: float = 0.001
+
+    def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
+        check_number(self, "samples", 1, integer=True)
+        check_number(self, "decay", above=0)
+        return self.composed(SampledNeighbors(self.k, self.samples, self.decay, self.seed))
 
 
 @dataclass(eq=False, repr=False)

@@ -8,7 +8,7 @@ from typing import Any
 from firstpage.core import DataError, Registry, by_class_name, canonical_name, parse_call
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.boosted import AdaRank, FocusedBoost, RankBoost
-from firstpage.learning.rankers.direct import CoordinateAscent, LambdaRank, PLRank
+from firstpage.learning.rankers.direct import CoordinateAscent, LambdaRank, PLRank, YetiRank
 from firstpage.learning.rankers.smooth import (
     FocusedNet,
     ListMLE,
@@ -25,7 +25,7 @@ _ALL: tuple[type[Ranker], ...] = (
     Regression, RankNet, ListNet, ListMLE, RankCosine, FocusedNet,
     RankSVM, SVMMAP, FocusedSVM, TopMargin, TopSlack,
     RankBoost, AdaRank, FocusedBoost, LambdaMART, PLRank, LambdaRank,
-    CoordinateAscent, LossRanker,
+    YetiRank, CoordinateAscent, LossRanker,
 )  # fmt: skip
 METHODS: dict[str, type[Ranker]] = by_class_name(*_ALL)
 # Names that papers give to a ranker with certain parameters.

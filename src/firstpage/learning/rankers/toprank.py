@@ -14,7 +14,7 @@ from firstpage.core import DataError, Floats, check_number, parse_call
 from firstpage.data import Dataset
 from firstpage.evaluation.aggregation import SupervisedKemeny, normalize_weights
 from firstpage.evaluation.measures import evaluate
-from firstpage.learning.models.scorings import Cascade, Stage
+from firstpage.learning.models.scorings import Stage, VoterCascade
 from firstpage.learning.rankers.base import Ranker
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint
 from firstpage.learning.rankers.fit.composition import Procedure
@@ -163,7 +163,7 @@ class CascadeFit(Procedure):
                 break  # with the voters so far
         weights = self._weights([step.measure for step in steps[1:]])
         n_features = request.training.n_features
-        model = Cascade(
+        model = VoterCascade(
             stages[0],
             tuple(stages[1:]),
             weights,

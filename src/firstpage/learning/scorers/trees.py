@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from firstpage.core import Array, DataError, Floats, check_number
+from firstpage.core import Array, Bools, DataError, Floats, check_number
 from firstpage.learning.scorers.tree_scoring import (
     TreesScoring,
     Untyped,
@@ -30,8 +30,12 @@ SPARSE = (
 )
 FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
 FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
-TreeCallback = Callable[[int, Untyped, Floats | None], bool]
-"""(number of trees, booster, scores of the validation documents) -> whether to stop."""
+TreeCallback = Callable[[int, Untyped, Floats | None], bool | Bools]
+"""(number of trees, booster, scores of the validation documents) -> whether to stop.
+
+Where there are several forests, the scores have a column for each, and the answer may be an array:
+which of the forests stop.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,9 @@ class Trees:
         More parameters of the library, by its own names.
     forests : int, default 1
         The number of forests that are grown side by side and whose scores are averaged.  Each has
-        `count` trees at most.  With more than one, every tree is restricted to a random half of the
-        features, unless `options` has another "feature_fraction".  LightGBM only.
+        `count` trees at most, and validation data choose the number of trees of each by its own
+        scores.  With more than one, every tree is restricted to a random half of the features,
+        unless `options` has another "feature_fraction".  LightGBM only.
     noise : float, default 0.0
         The standard deviation of normal noise that is added to the scores before the gradient of
         each tree is computed: trees then minimize the expected loss at scores with such noise.
@@ -143,9 +148,9 @@ class Trees:
         """Return whether any tree has more than one leaf."""
         return LIBRARIES[self.library].splits(booster)
 
-    def scoring(self, booster: Untyped, count: int, n_features: int) -> TreesScoring:
-        """Return trees as a fitted model."""
-        text = LIBRARIES[self.library].text(booster, count)
+    def scoring(self, booster: Untyped, counts: Sequence[int], n_features: int) -> TreesScoring:
+        """Return trees as a fitted model, the first ones of each forest."""
+        text = LIBRARIES[self.library].text(booster, counts)
         return TreesScoring(self.library, text, n_features)
 
 
@@ -181,11 +186,18 @@ class LightGBM:
         lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
         step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
+        stopped = np.zeros(trees.forests, bool)
+
+        def watched(tree: int, booster: Untyped, scores: Floats | None) -> Bools:
+            stopped[:] = progress(tree, booster, scores)
+            return stopped
+
         if trees.forests > 1:
             # LightGBM grows the forests as classes.  Its scores are those of a forest divided by
             # the number of forests, so that their sum is the average.
             params["learning_rate"] /= trees.forests
-            step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores)}
+            step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores, stopped)}
+
         data = lightgbm.Dataset(
             X,
             np.zeros(X.shape[0]),
@@ -193,13 +205,18 @@ class LightGBM:
             free_raw_data=False,
             categorical_feature=list(categorical) or "auto",
         )
-        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, progress, step)
+        return cls.boost(lightgbm.Booster(params, data), data, valid, trees.count, watched, step)
 
     @staticmethod
-    def forest_derivatives(derivatives: ScoreDerivatives, scores: Array) -> tuple[Floats, Floats]:
-        """Return the gradients and the curvatures of all forests, a column per forest."""
-        gradients, curvatures = np.empty(scores.shape), np.empty(scores.shape)
-        for forest in range(scores.shape[1]):
+    def forest_derivatives(
+        derivatives: ScoreDerivatives, scores: Array, stopped: Bools
+    ) -> tuple[Floats, Floats]:
+        """Return the gradients and the curvatures of all forests, a column per forest.
+
+        Those of stopped forests are 0, which makes their next trees empty.
+        """
+        gradients, curvatures = np.zeros(scores.shape), np.zeros(scores.shape)
+        for forest in np.flatnonzero(~stopped).tolist():
             member = np.asarray(scores[:, forest], np.float64) * scores.shape[1]
             gradients[:, forest], curvatures[:, forest] = derivatives(member)
         return gradients, curvatures
@@ -222,7 +239,7 @@ class LightGBM:
         for tree in range(1, count + 1):
             finished = booster.update(**step)
             scores = None if valid is None else _valid_scores(booster)
-            if progress(tree, booster, scores) or finished:
+            if np.all(progress(tree, booster, scores)) or finished:
                 return booster, tree
         return booster, count
 
@@ -231,11 +248,21 @@ class LightGBM:
         return bool(booster.feature_importance("split").any())
 
     @staticmethod
-    def text(booster: Untyped, count: int) -> str:
-        text = str(booster.model_to_string(num_iteration=count))
-        for name in ("num_class", "num_tree_per_iteration"):  # the trees of all forests are summed
-            text = re.sub(rf"^{name}=\d+$", f"{name}=1", text, count=1, flags=re.MULTILINE)
-        return text
+    def text(booster: Untyped, counts: Sequence[int]) -> str:
+        text = str(booster.model_to_string(num_iteration=max(counts)))
+        if len(counts) == 1:
+            return text
+        head, *trees = re.split(r"^Tree=\d+\n", text, flags=re.MULTILINE)
+        trees[-1], end, tail = trees[-1].partition("end of trees")
+        kept = [
+            tree for at, tree in enumerate(trees) if at // len(counts) < counts[at % len(counts)]
+        ]
+        blocks = [f"Tree={number}\n{tree}" for number, tree in enumerate(kept)]
+        sizes = " ".join(str(len(block.encode())) for block in blocks)
+        # The trees of all forests are summed.
+        for name, value in (("num_class", 1), ("num_tree_per_iteration", 1), ("tree_sizes", sizes)):
+            head = re.sub(rf"^{name}=.*$", f"{name}={value}", head, count=1, flags=re.MULTILINE)
+        return "".join([head, *blocks, end, tail])
 
 
 class XGBoost:
@@ -290,7 +317,7 @@ class XGBoost:
             if valid_data is not None:
                 margins = booster.predict(valid_data, output_margin=True)
                 scores = np.asarray(margins, np.float64)
-            if progress(tree + 1, booster, scores):
+            if np.all(progress(tree + 1, booster, scores)):
                 return booster, tree + 1
         return booster, count
 
@@ -309,8 +336,8 @@ class XGBoost:
         return bool(booster.get_score(importance_type="weight"))
 
     @staticmethod
-    def text(booster: Untyped, count: int) -> str:
-        return bytes(booster[:count].save_raw("json")).decode()
+    def text(booster: Untyped, counts: Sequence[int]) -> str:
+        return bytes(booster[: counts[0]].save_raw("json")).decode()
 
 
 LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
@@ -322,8 +349,7 @@ def _valid_scores(booster: Untyped) -> Floats:
     captured: list[Floats] = []
 
     def capture(scores: Floats, _: Untyped) -> tuple[str, float, bool]:
-        forests = scores.sum(axis=1) if scores.ndim == 2 else scores
-        captured.append(np.array(forests, np.float64))
+        captured.append(np.array(scores, np.float64))
         return "", 0.0, True
 
     booster.eval_valid(capture)

@@ -15,7 +15,7 @@ from firstpage.learning.rankers.trees.growth import Gradients, Randomness
 from firstpage.learning.scorers.registry import scorer
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from firstpage.learning.scorers.trees import Trees
-from tests.narrow import instance
+from tests.narrow import instance, present
 
 RNG = np.random.default_rng(0)
 
@@ -116,22 +116,50 @@ def test_noise_is_the_same_for_any_number_of_threads() -> None:
     assert fits[0].score(X, Y, qid=QID) > 0.9
 
 
-def test_the_best_number_of_trees_is_that_of_the_average() -> None:
-    """Validation measures the averaged scores of all forests, and the kept trees have them."""
+def test_each_forest_has_its_own_best_number_of_trees(tmp_path) -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
-    text = "trees(count=40, leaves=4, min_docs=5, forests=4)"
-    fitted = fp.ListNet(scorer=text).fit(data[:20], valid=data[20:])
-    assert fitted.score(data[20:]) == pytest.approx(fitted.best_score_)
-    assert len(fitted.model_.forest("model").trees) == 4 * fitted.best_iteration_
+    train, valid = data[:20], data[20:]
+    text = "trees(count=40, leaves=4, min_docs=5, forests=3)"
+    fitted = fp.ListNet(scorer=text, patience=6).fit(train, valid=valid)
+    measured: list[list[float]] = []  # by forest: the measure on validation data of 1, 2, .. trees
+
+    def watch(tree: int, booster: Any, scores: np.ndarray | None) -> bool:
+        measured.append(
+            [
+                fp.metric("NDCG@10")(valid.y, column, None, valid.lengths)[1]
+                for column in present(scores).T
+            ]
+        )
+        return False
+
+    gradients = Gradients(fp.extend.loss("SoftmaxCrossEntropy"), train.truth)
+    instance(Trees, scorer(text)).grow(train.X, gradients, valid.X, watch, 0, 1)
+    best = []
+    for values in np.array(measured).T:
+        top = 0
+        for number, value in enumerate(values):
+            top = number if value > values[top] else top
+            if number - top == 6:
+                break
+        best.append(1 + top)
+    assert len(set(best)) > 1
+    assert fitted.best_iteration_ == max(best)
+    assert len(instance(TreesScoring, fitted.model_).forest("model").trees) == sum(best)
+    assert fitted.score(valid) == pytest.approx(fitted.best_score_)
+    fitted.save(tmp_path / "model.json")
+    assert (
+        fp.load(tmp_path / "model.json").predict(valid).tolist() == fitted.predict(valid).tolist()
+    )
 
 
-@pytest.mark.parametrize(("forests", "iterations"), [(1, 50), (4, 13), (60, 1)])
-def test_the_default_patience_counts_trees(forests: int, iterations: int) -> None:
+@pytest.mark.parametrize("forests", [1, 4])
+def test_forests_have_the_patience_of_one(forests: int) -> None:
     equal = fp.Dataset.from_arrays(-X, np.zeros(len(X)), QID)  # no ranking of it is better
     text = f"trees(count=100, leaves=4, min_docs=5, forests={forests})"
     with pytest.warns(FirstpageWarning, match="they choose no number of iterations"):
         fitted = fp.ListNet(scorer=text).fit(X, Y, qid=QID, valid=equal)
-    assert fitted.n_iter_ == 1 + iterations
+    assert fitted.n_iter_ == 51
+    assert fitted.best_iteration_ == 1
 
 
 @pytest.mark.parametrize("option", ["forests=2", "noise=0.1", "query_fraction=0.5"])

@@ -3,6 +3,7 @@ from firstpage.core.kernels.losses import label_margin as label_margin
 from firstpage.core.kernels.losses import lambdaloss as lambdaloss
 from firstpage.core.kernels.losses import levels as levels
 from firstpage.core.kernels.losses import listwise as listwise
+from firstpage.core.kernels.losses import neighbors as neighbors
 from firstpage.core.kernels.losses import pairs as pairs
 from firstpage.core.kernels.losses import pairwise as pairwise
 from firstpage.core.kernels.losses import permutations as permutations

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from firstpage.core import DataError, Floats, warn
+from firstpage.core import Bools, DataError, Floats, warn
 from firstpage.core.engine import resolve, single_threaded_blas
 from firstpage.learning.losses.base import Loss
 from firstpage.learning.rankers.fit.progress import Watcher
@@ -260,20 +260,66 @@ def growth_options(request: FitRequest) -> GrowthOptions:
     return GrowthOptions(valid, request.seed, threads, categorical)
 
 
+class ForestWatcher:
+    """Watches forests that grow side by side; each keeps its own best number of trees.
+
+    The history has the measures of the average of the forests with these numbers of trees.  A
+    single maximum of the average would be found early, by chance, and end all forests.
+    """
+
+    def __init__(self, request: FitRequest, forests: int) -> None:
+        self._scores: Floats | None = None
+        self.average = request.watcher(lambda params, X: self._scores, path=True)
+        silent = replace(request, progress=None, verbose=False)
+        self._each = [self.average]
+        if forests > 1:
+            self._each = [
+                silent.watcher(lambda params, X: self._scores, path=True) for _ in range(forests)
+            ]
+        self._stopped = np.zeros(forests, bool)
+        self._best: Floats | None = None  # scores of the forests with their best numbers of trees
+
+    def __call__(self, number: int, loss: float, valid: Floats | None) -> bool | Bools:
+        """Record an iteration with the scores of the validation documents, a column per forest.
+
+        Returns which forests stop.
+        """
+        self._scores, improved = valid, None
+        if valid is not None and len(self._each) > 1:
+            self._best = np.zeros_like(valid) if self._best is None else self._best
+            improved = False
+            for forest, own in enumerate(self._each):
+                if self._stopped[forest]:
+                    continue
+                self._scores = valid[:, forest] * len(self._each)  # LightGBM's are divided by it
+                self._stopped[forest] = own(number, loss, number)
+                if own.best is None or own.best.iteration == number:
+                    self._best[:, forest], improved = valid[:, forest], True
+            self._scores = self._best.sum(axis=1)
+        if self.average(number, loss, number, improved):
+            return True
+        return self._stopped
+
+    def counts(self, count: int) -> list[int]:
+        """Return the numbers of trees of the forests, at most `count`."""
+        return [
+            own.best.iteration if own.best is not None and own.keep_best else count
+            for own in self._each
+        ]
+
+
 def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
     """Grow trees, and keep the number of trees with the best validation measure."""
     if request.checkpoint is not None:
         raise DataError("trees do not support checkpoints; leave checkpoint out.")
     constant = request.warn_if_constant()
     boosters: list[Booster] = []
-    scores: list[Floats | None] = []
-    watcher = request.watcher(
-        lambda params, X: scores[0], path=True, trees_per_iteration=trees.forests
-    )
+    forests = ForestWatcher(request, trees.forests)
+    watcher = forests.average
 
-    def grown(number: int, booster: Booster, valid: Floats | None) -> bool:
-        boosters[:], scores[:] = [booster], [valid]
-        return watcher(number, growth.loss(), number)
+    def grown(number: int, booster: Booster, valid: Floats | None) -> bool | Bools:
+        boosters[:] = [booster]
+        return forests(number, growth.loss(), valid)
 
     interrupted = False
     try:
@@ -284,8 +330,7 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
         warn(f"all scores are equal: {NO_SPLIT}")
-    best_count = watcher.best.iteration if watcher.best is not None and watcher.keep_best else count
-    model = trees.scoring(booster, best_count, request.training.n_features)
+    model = trees.scoring(booster, forests.counts(count), request.training.n_features)
     value = watcher.history[-1].loss
     return request.result(
         watcher, model, count, value, converged=not interrupted, interrupted=interrupted

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from firstpage.core import DataError, Ints, warn
+from firstpage.core import Array, DataError, Ints, warn
 from firstpage.core.engine import Engine
+from firstpage.core.kernels import hash_ids
 from firstpage.data import Dataset, as_positions
 from firstpage.data.preferences import RowPairs
 from firstpage.data.shards import LOAD_SHARDS, Shards
@@ -34,6 +36,11 @@ OWN_LABELS = (
 )
 ENGINE_NEEDS_SHARDS = "engine requires Shards (fp.read_shards); X is in memory."
 PAIRS_IN_MEMORY = f"pairs are joined to data in memory, not to shards; {LOAD_SHARDS}."
+CONFOUNDED = (
+    "positions: documents with equal features do not connect all positions ({}), so {} tells the "
+    "effect of a position from that of the features only as far as features overlap between "
+    "positions; see fp.clicks.position_overlap."
+)
 NO_POSITIONS = "{} does not use the positions of documents; LambdaMART does."
 
 
@@ -83,6 +90,26 @@ def qid_of_groups(X: Documents, qid: object, group: object) -> Ints:
     return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
 
+def _check_overlap(X: Any, positions: Ints, name: str) -> None:
+    """Warn where documents with equal features do not connect all positions."""
+    from firstpage.clicks import position_overlap  # only with positions: importing takes time
+
+    components = len(set(position_overlap(_row_keys(X), positions).component))
+    if components > 1:
+        warn(CONFOUNDED.format(f"{components} components", name))
+
+
+def _row_keys(X: Any) -> Array:
+    """Return a number per row of features, equal for equal rows."""
+    if not isinstance(X, np.ndarray):  # sparse: products of equal rows are equal
+        return np.asarray(X @ np.random.default_rng(0).standard_normal(X.shape[1]))
+    rows = np.ascontiguousarray(X)
+    starts = np.arange(len(rows), dtype=np.int64) * rows.strides[0]
+    keys = np.empty(len(rows), np.uint64)
+    hash_ids(rows.reshape(-1).view(np.uint8), starts, starts + rows.strides[0], keys)
+    return keys
+
+
 def from_memory(
     ranker: Estimator,
     X: Dataset | Matrix,
@@ -99,6 +126,8 @@ def from_memory(
         check_has_features(data)
     if data.positions is not None and not ranker._uses_positions:
         warn(NO_POSITIONS.format(name))
+    elif data.positions is not None:
+        _check_overlap(data.X, data.positions, name)
     training = with_weights(data, sample_weight)
     if ranker._weights_by_copying:
         training = training.with_copies(name)

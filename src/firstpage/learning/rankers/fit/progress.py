@@ -86,10 +86,18 @@ class Watcher:
     valid_pairs: RowPairs | None = None  # votes on validation documents, for measures of pairs
     _start: float = field(default_factory=time.perf_counter)
 
-    def __call__(self, iteration: int, loss: float, params: Floats | int) -> bool:
+    def __call__(
+        self, iteration: int, loss: float, params: Floats | int, improved: bool | None = None
+    ) -> bool:
+        """Record an iteration; return whether to stop.
+
+        It is the best so far if its measure is better than all before, or if `improved` says so.
+        """
         self.last_params = params.copy() if isinstance(params, np.ndarray) else params
         value = self.evaluate(params)
-        better = value is not None and (self.best is None or self._improves(value))
+        better = value is not None and (
+            (self.best is None or self._improves(value)) if improved is None else improved
+        )
         step = Step(iteration, loss, value, better, time.perf_counter() - self._start)
         self.history.append(step)
         if better:

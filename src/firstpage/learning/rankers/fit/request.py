@@ -64,14 +64,13 @@ class FitRequest:
             warn(NOTHING_LEARNED)
         return constant
 
-    def watcher(self, score: Score, path: bool, trees_per_iteration: int = 1) -> Watcher:
+    def watcher(self, score: Score, path: bool) -> Watcher:
         """Return the watcher, to be called after each iteration.
 
-        With `path`, the best iteration is kept even without `patience`.  The default patience
-        counts trees, of which an iteration may grow several.
+        With `path`, the best iteration is kept even without `patience`.
         """
         keep_best = self.valid is not None and (path or self.patience is not None)
-        patience = self.patience or -(-DEFAULT_PATIENCE // trees_per_iteration)
+        patience = self.patience or DEFAULT_PATIENCE
         return Watcher(
             self.measure,
             self.valid,

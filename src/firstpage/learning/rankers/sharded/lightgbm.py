@@ -365,6 +365,6 @@ def _validate(booster: Booster, valid: Features | None, grown: TreeCallback, thr
             scores = scores + booster.predict(
                 valid, start_iteration=tree, num_iteration=1, raw_score=True, num_threads=threads
             )
-        if grown(tree + 1, booster, scores):
+        if np.all(grown(tree + 1, booster, scores)):
             return tree + 1
     return count

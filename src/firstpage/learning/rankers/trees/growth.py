@@ -106,8 +106,9 @@ class Gradients:
         )
         self._randomness, self._lengths, self._calls = randomness, truth.lengths, 0
         self._quadratic = loss.traits.quadratic
-        self._first = target.bind_slice(0, len(truth), self.scores, self.values, self.gradient)
-        self._second = target.bind_curvature(0, len(truth), self.scores, self.curvature)
+        self._run = target.bind_derivatives(
+            0, len(truth), self.scores, self.values, self.gradient, self.curvature
+        )
 
     def __call__(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return the gradient and the curvature at these scores, one per document."""
@@ -120,8 +121,7 @@ class Gradients:
             )
             row_weights = drawn if row_weights is None else row_weights * drawn
             self._calls += 1
-        self._first()
-        self._second()
+        self._run()
         gradient, curvature = self.gradient.copy(), self.curvature.copy()
         if not self._quadratic:
             np.maximum(curvature, np.abs(gradient), out=curvature)

@@ -39,7 +39,8 @@ class LambdaMART(Ranker):
     Clicks depend on the position at which a document was shown.  With positions (`position` of
     `fit`, or `Dataset.with_positions`), the position bias is estimated together with the trees:
     by `position` of LightGBM, or by `lambdarank_unbiased` of XGBoost.  Scores do not depend on
-    positions.
+    positions.  A warning says where documents with equal features do not connect all positions:
+    the effect of a position is then not identified by documents that moved.
 
     Parameters
     ----------
