@@ -52,6 +52,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_title_that_repeats_the_id_is_not_printed(run: Any, tmp_path: Path) -> None:
+    rows = [{"id": "dict.get", "title": "dict.get"}, {"id": "d2", "title": "get a value"}]
+    fp.Index.from_documents(rows, tmp_path / "i.index", latent=0)
+    printed = run("search", tmp_path / "i.index", "get").stdout.splitlines()
+    assert [line.split()[1] for line in printed if "." in line[:4]] == ["dict.get", "d2"]
+    assert "     get a value" in printed
+    assert "     dict.get" not in printed
+
+
 # --- an index that follows a folder
 
 

@@ -14,7 +14,7 @@ from firstpage.core.errors import DataError
 from firstpage.search.analyzer import Analyzer
 from firstpage.search.first_stage import FirstStage
 from firstpage.search.retrieval import BM25
-from firstpage.search.tuning import GRID_B, GRID_K1, Pools
+from firstpage.search.tuning import GRID_B, GRID_K1, CandidatePools
 from tests.search.plain import PlainCollection
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -189,7 +189,7 @@ def test_tuning_of_fields(index: Index, plain: PlainCollection) -> None:
 def test_trials_are_those_of_retrieval(index: Index, plain: PlainCollection, depth: int) -> None:
     qrels = judgments(plain, BM25(0.4, 0.2, {"title": 8.0}))
     queries = [(f"q{number}", text) for number, text in enumerate(QUERIES)]
-    pools = Pools(index.forward, index.engine, queries, qrels, depth)
+    pools = CandidatePools(index.forward, index.engine, queries, qrels, depth)
     value = pools._objective(list(pools._pools.values()))
     for scoring in SCORINGS:
         assert value(scoring) == pytest.approx(ndcg(index, qrels, scoring, depth), abs=1e-12)
@@ -198,7 +198,7 @@ def test_trials_are_those_of_retrieval(index: Index, plain: PlainCollection, dep
 def test_tuning_on_some_queries(index: Index, plain: PlainCollection) -> None:
     qrels = judgments(plain, BM25(3.0, 0.2, {"title": 4.0}))
     queries = [(f"q{number}", text) for number, text in enumerate(QUERIES)]
-    pools = Pools(index.forward, index.engine, queries, qrels)
+    pools = CandidatePools(index.forward, index.engine, queries, qrels)
     for names in ({"q0"}, {"q1", "q3"}):
         expected = index.tune([query for query in queries if query[0] in names], qrels)
         assert pools.tune(names) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 import firstpage as fp
 from firstpage.core.errors import FirstpageWarning
 from firstpage.data.folds import fold_subsets, split_folds
-from firstpage.search.tuning import Pools
+from firstpage.search.tuning import CandidatePools
 
 N_QUERIES, N_TOPICS, DEPTH = 30, 12, 30
 
@@ -54,13 +53,15 @@ def collection(seed: int) -> tuple[list[dict[str, str]], list[tuple[str, str]], 
     return rows, queries, fp.Qrels.from_dict(table)
 
 
-@pytest.mark.parametrize("ranker", [fp.ListNet, fp.ListMLE, fp.RankSVM])
-def test_defaults_hold_against_tuned_bm25(ranker: type[fp.Ranker], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[fp.Dataset, fp.Run]:
+    """Return features of candidates, and the lists of BM25 tuned on the other folds."""
     rows, queries, qrels = collection(0)
-    index = fp.Index.from_documents(rows, tmp_path / "i", language="none", latent=64)
+    path = tmp_path_factory.mktemp("small") / "i"
+    index = fp.Index.from_documents(rows, path, language="none", latent=64)
     run = index.candidates(queries, DEPTH)
     listed = [(name, dict(queries)[name]) for name in run.queries]
-    pools = Pools(index.forward, index.engine, listed, qrels)
+    pools = CandidatePools(index.forward, index.engine, listed, qrels)
     table: dict[str, dict[str, float]] = {}
     for subsets in fold_subsets(len(listed), 5, 0):
         train = {listed[i][0] for subset in subsets[:-1] for i in subset.tolist()}
@@ -69,7 +70,16 @@ def test_defaults_hold_against_tuned_bm25(ranker: type[fp.Ranker], tmp_path: Pat
     bm25 = fp.Run.from_dict({name: table[name] for name, _ in listed}, "bm25")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FirstpageWarning)
-        data = fp.TextFeatures(index).dataset(queries, run, qrels)
+        return fp.TextFeatures(index).dataset(queries, run, qrels), bm25
+
+
+@pytest.mark.parametrize("ranker", [fp.ListNet, fp.ListMLE, fp.RankSVM])
+def test_defaults_hold_against_tuned_bm25(
+    ranker: type[fp.Ranker], compared: tuple[fp.Dataset, fp.Run]
+) -> None:
+    data, bm25 = compared
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FirstpageWarning)
         results = fp.cross_validate(
             {"learned": ranker(normalize="standard")},
             split_folds(data, 5, 0),

@@ -150,9 +150,11 @@ def test_an_index_without_vectors(tmp_path: Path) -> None:
 # --- similarities and search
 
 
-def random_vectors(seed: int, n_rows: int, dimensions: int) -> StoredVectors:
+def random_vectors(
+    seed: int, n_rows: int, dimensions: int, n_passages: int | None = None
+) -> StoredVectors:
     rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 4, n_rows)
+    counts = rng.integers(0, 4, n_rows) if n_passages is None else np.full(n_rows, n_passages)
     counts[0] = 1
     table = rng.standard_normal((counts.sum(), dimensions)).astype(np.float32)
     table[rng.integers(0, len(table), len(table) // 2)] = table[0]  # ties
@@ -201,25 +203,35 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(scores, alone[1])
 
 
+def nearest(distances: np.ndarray, among: np.ndarray, wanted: int) -> np.ndarray:
+    """Return which of the vectors `among` have the `wanted` smallest distances, and ties."""
+    within = np.sort(distances[among])[:wanted].max(initial=-1)
+    return among[distances[among] <= within]
+
+
+@pytest.mark.parametrize("n_passages", [None, 1])
 @pytest.mark.parametrize("seed", range(4))
-def test_search_in_two_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_in_two_steps(
+    seed: int, n_passages: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It ranks the documents with the most common signs, of which ties are all taken."""
     rng = np.random.default_rng(seed)
-    vectors = random_vectors(seed, 400, (5, 64, 370, 130)[seed])
-    deleted, query = rng.random(400) < 0.3, rng.standard_normal(vectors.dimensions)
+    vectors = random_vectors(seed, 400, (5, 64, 370, 230)[seed], n_passages)
+    n_rows = len(vectors.ends)
+    deleted, query = rng.random(n_rows) < 0.3, rng.standard_normal(vectors.dimensions)
     differs = (vectors.codes > 0) != (query_codes(query, vectors.dimensions)[0] > 0)
-    distances = [
-        each.sum(axis=1).min() if len(each) else -1 for each in np.split(differs, vectors.ends[:-1])
-    ]
-    present = [row for row in range(400) if distances[row] >= 0 and not deleted[row]]
+    row_of = np.repeat(np.arange(n_rows), vectors.counts)
+    present = np.flatnonzero(~deleted[row_of])
     monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 30)
     monkeypatch.setattr("firstpage.search.vectors.CHOSEN_PER_RESULT", 10)
-    _, best = vectors.similarities(query, np.arange(400))
-    for depth in (1, 5, 30, 1000):
-        wanted = max(30, 10 * depth)
-        limit = sorted(distances[row] for row in present)[:wanted][-1]
-        chosen = [row for row in present if distances[row] <= limit]
-        ranked = sorted(chosen, key=lambda row: (-best[row], row))[:depth]
+    monkeypatch.setattr("firstpage.search.vectors.COARSELY_CHOSEN", 3)
+    _, best = vectors.similarities(query, np.arange(n_rows))
+    for depth in (1, 5, 10, 1000):
+        wanted = max(30, 10 * depth) * vectors.n_vectors // int((vectors.counts > 0).sum())
+        chosen = nearest(differs[:, :192].sum(axis=1), present, 3 * wanted)
+        chosen = nearest(differs.sum(axis=1), chosen, wanted)
+        rows_chosen = np.unique(row_of[chosen]).tolist()
+        ranked = sorted(rows_chosen, key=lambda row: (-best[row], row))[:depth]
         for parallel_size in (1, 1 << 30):
             monkeypatch.setattr("firstpage.search.vectors.PARALLEL_SIZE", parallel_size)
             rows, scores = vectors.search(query, depth, deleted, threads=3, exact=False)
@@ -227,7 +239,18 @@ def test_search_in_two_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
             assert scores.tolist() == best[ranked].tolist()
     everything = vectors.search(query, 400, deleted)
     np.testing.assert_array_equal(rows, everything[0])
-    assert len(vectors.search(query, 9, np.ones(400, bool), exact=False)[0]) == 0
+    assert len(vectors.search(query, 9, np.ones(n_rows, bool), exact=False)[0]) == 0
+
+
+def test_many_vectors_of_one_document_hide_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the chosen vectors are those of fewer documents than wanted, all are compared."""
+    table = np.ones((60, 8), np.float32)
+    table[50:, 0] = -np.arange(1, 11)
+    vectors = stored_table(table, np.array([50, *range(51, 61)]))
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN", 1)
+    monkeypatch.setattr("firstpage.search.vectors.CHOSEN_PER_RESULT", 1)
+    rows, _ = vectors.search(np.ones(8), 4, np.zeros(11, bool), exact=False)
+    assert rows.tolist() == [0, 1, 2, 3]
 
 
 def test_many_vectors_are_searched_in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -610,7 +633,9 @@ def test_an_index_calls_only_what_is_named(
         index.add_vectors(encoder, replace=True)
     index.add([{"id": "m", "text": "red"}])
     again = Index(index.path)
-    monkeypatch.setattr("firstpage.search.index.load_encoder", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        "firstpage.search.dense_stage.load_encoder", lambda *_: pytest.fail("loaded")
+    )
     with pytest.raises(DataError, match=r"An index may call only functions and addresses that"):
         again.add([{"id": "n", "text": "red"}])
     assert again.add([{"id": "n", "text": "red shoes"}], vectors=encoder).embedded == 1
@@ -624,7 +649,8 @@ def test_the_encoder_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.M
         loaded.append((name, digest, source))
         return HashEncoder()
 
-    monkeypatch.setattr("firstpage.search.index.load_encoder", load)
+    for module in ("index", "dense_stage"):
+        monkeypatch.setattr(f"firstpage.search.{module}.load_encoder", load)
     path = tmp_path / "i"
     index = Index.from_documents(many(3), path, latent=0, vectors="hash")
     index.add([{"id": "n", "text": "new"}])

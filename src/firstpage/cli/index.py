@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,6 @@ from firstpage.search import Index, Kind, read_documents, vector_source
 @click.option(
     "--language",
     default="english",
-    show_default=True,
     metavar="NAME",
     help="Language of texts, for stop words and stems; none: lower case only.",
 )
@@ -58,9 +58,7 @@ from firstpage.search import Index, Kind, read_documents, vector_source
     "the first documents decide.",
 )
 @click.option(
-    "--accents",
-    is_flag=True,
-    help="Letters keep their accents; by default cafe finds café.",
+    "--accents", is_flag=True, help="Letters keep their accents; by default cafe finds café."
 )
 @click.option("--id-field", metavar="NAME", help="Field of the document id, if it is not usual.")
 @click.option(
@@ -138,93 +136,97 @@ def command(
 
     Vectors of an index follow its changes: texts that are new are embedded by its encoder.
     """
-    settings = {"kind": first, "typos": typos}
-    changed = {name: value for name, value in settings.items() if value is not None}
-    if not (documents or deleted or refit or changed or vectors is not None):
+    creating = _check_options()
+    kinds = _kinds(fields)
+    source = None if vectors == "none" else vector_source(vectors, vector_ids, vector_encoder)
+    read = partial(read_documents, documents, document_format, id_field, ignored)
+    with shared.counting_progress("documents") as progress:
+        if creating:
+            index = Index.from_documents(
+                read(), output, language=language, fields=kinds, latent=latent,
+                fold_accents=not accents, overwrite=overwrite, progress=progress, vectors=source,
+            )  # fmt: skip
+            _report(f"wrote {index}")
+        else:
+            index = Index(output)
+            if deleted:
+                _report(f"{output}: {index.delete(deleted)}")
+            if documents:
+                change = index.sync if sync else index.add
+                _report(f"{output}: {change(read(), progress, source)}")
+            elif source is not None:
+                changes = index.add_vectors(source, progress, replace=replace_vectors)
+                _report(f"{output}: {changes}")
+            if vectors == "none":
+                index.drop_vectors()
+                _report(f"{output}: removed the vectors")
+        _describe(index, bool(documents), source is not None)
+        if refit:
+            index.fit_latent(latent)
+            _report(f"{output}: fitted the latent space again")
+        _set_first_stage(index, {"kind": first, "typos": typos})
+
+
+def _report(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _describe(index: Index, has_documents: bool, has_vectors: bool) -> None:
+    """Report what documents and vectors that have come mean for the index."""
+    if has_documents or has_vectors:
+        _print_vectors(index)
+    if has_documents:
+        _note_blanks(index)
+
+
+def _check_options() -> bool:
+    """Refuse options without effect, or that exclude each other; return if an index is created."""
+    given = click.get_current_context().params
+    documents, vectors, refit = bool(given["documents"]), given["vectors"], given["refit"]
+    creating = documents and not given["add"] and not given["sync"]
+    values = given["first"], given["typos"], vectors
+    if not (documents or given["deleted"] or refit or any(value is not None for value in values)):
         raise click.UsageError(
             "name DOCUMENTS to index, or --delete, --vectors, --refit, --first or --typos."
         )
-    if add + sync + overwrite > 1:
+    if given["add"] + given["sync"] + given["overwrite"] > 1:
         raise click.UsageError("--add, --sync and --overwrite exclude each other; give one.")
-    creating = bool(documents) and not add and not sync
-    if creating and (deleted or refit):
+    if creating and (given["deleted"] or refit):
         raise click.UsageError("--delete and --refit change an index; add DOCUMENTS with --add.")
-    if sync and deleted:
+    if given["sync"] and given["deleted"]:
         raise click.UsageError("--sync deletes what is not among DOCUMENTS; leave out --delete.")
     options.only_with("a new index", creating, "overwrite", "language", "fields", "accents")
     options.only_with("a new index or --refit", creating or refit, "latent")
     of_documents = "id_field", "ignored", "document_format", "add", "sync"
-    options.only_with("DOCUMENTS", bool(documents), *of_documents)
+    options.only_with("DOCUMENTS", documents, *of_documents)
     options.only_with("--vectors", vectors is not None, "vector_ids", "vector_encoder")
     replaces = vectors is not None and not documents
     options.only_with("--vectors without DOCUMENTS", replaces, "replace_vectors")
-    kinds = _kinds(fields)
-    drops = vectors == "none"
-    source = None if drops else vector_source(vectors, vector_ids, vector_encoder)
-    with shared.counting_progress("documents") as progress:
-        if creating:
-            stream = read_documents(documents, document_format, id_field, ignored)
-            index = Index.from_documents(
-                stream,
-                output,
-                language=language,
-                fields=kinds,
-                latent=latent,
-                fold_accents=not accents,
-                overwrite=overwrite,
-                progress=progress,
-                vectors=source,
-            )
-            print(f"wrote {index}", file=sys.stderr)
-            _print_vectors(index)
-            _note_blanks(index)
-            _set_first_stage(index, changed)
-            return
-        index = Index(output)
-        if deleted:
-            print(f"{output}: {index.delete(deleted)}", file=sys.stderr)
-        if documents:
-            stream = read_documents(documents, document_format, id_field, ignored)
-            change = index.sync if sync else index.add
-            print(f"{output}: {change(stream, progress, source)}", file=sys.stderr)
-            _note_blanks(index)
-        elif source is not None:
-            changes = index.add_vectors(source, progress, replace=replace_vectors)
-            print(f"{output}: {changes}", file=sys.stderr)
-        if drops:
-            index.drop_vectors()
-            print(f"{output}: removed the vectors", file=sys.stderr)
-        if documents or source is not None:
-            _print_vectors(index)
-        if refit:
-            index.fit_latent(latent)
-            print(f"{output}: fitted the latent space again", file=sys.stderr)
-        _set_first_stage(index, changed)
+    return creating
 
 
-def _set_first_stage(index: Index, changed: Mapping[str, Any]) -> None:
+def _set_first_stage(index: Index, values: Mapping[str, Any]) -> None:
     """Store how searches find documents, if an option says so."""
+    changed = {name: value for name, value in values.items() if value is not None}
     if changed:
         index.set_first_stage(replace(index.first_stage, **changed))
-        print(f"{index.path}: searches by {index.first_stage}", file=sys.stderr)
+        _report(f"{index.path}: searches by {index.first_stage}")
 
 
 def _print_vectors(index: Index) -> None:
     vectors = index.vectors
     if vectors is not None:
         counts = vectors.counts[~index.forward.deleted]
-        print(
+        _report(
             f"{index.path}: {counts.sum():,} vectors of {vectors.dimensions} dimensions for "
             f"{(counts > 0).sum():,} of {len(index):,} documents, by {vectors.encoder['name']} "
-            f"({vectors.n_bytes / 1e6:,.1f} MB)",
-            file=sys.stderr,
+            f"({vectors.n_bytes / 1e6:,.1f} MB)"
         )
         if not vectors.is_searched_exactly:
             recall = vectors.recall(index.forward.deleted)
-            print(
+            _report(
                 f"{index.path}: search in two steps returns {recall:.1%} of the 100 best documents "
-                "(queries: vectors of the index)",
-                file=sys.stderr,
+                "(queries: vectors of the index)"
             )
 
 

@@ -207,11 +207,7 @@ def candidates_command(
 
 
 def _stage(
-    index: Index,
-    first: Kind | None,
-    k1: float | None,
-    b: float | None,
-    weights: tuple[str, ...],
+    index: Index, first: Kind | None, k1: float | None, b: float | None, weights: tuple[str, ...]
 ) -> FirstStage:
     """Return the first stage of the options; report where it is not that of the index."""
     stored = index.stage(first)
@@ -292,8 +288,8 @@ def _tuned_by_fold(
             train = {listed[i][0] for subset in subsets[:-1] for i in subset.tolist()}
             tuned = tuner.tune(train)
             shared.note(
-                f"fold {number}: {tuned.stage}, with NDCG@10 {tuned.value:.4f} of its BM25 on its "
-                "training data."
+                f"fold {number}: {tuned.stage}; on the training data its BM25 has NDCG@10 "
+                f"{tuned.value:.4f}."
             )
             table |= index.candidates(test, depth, tuned.stage).to_dict()
             kinds[tuned.stage.kind] = None
@@ -477,7 +473,8 @@ def _text(searcher: Searcher, results: SearchResults) -> str:
             moved += [f"{each} {at}" for each, at in results.stage_ranks[rank - 1].items()]
         remark = f"  ({', '.join(moved)})" if moved else ""
         lines.append(f"{rank:>3}. {name}  {score:.4f}{remark}")
-        lines.append(f"     {_title(searcher.index, document)}")
+        if (title := _title(searcher.index, document)) != name:
+            lines.append(f"     {title}")
         if results.reasons:
             reasons = (f"{feature} {value:+.3f}" for feature, value in results.reasons[rank - 1])
             lines.append(f"     {', '.join(reasons)}")

@@ -22,6 +22,7 @@ tuning of the first stage                   tuning.py (BM25), stage_tuning.py
 a family of features                        families.py, latent.py
 models that turn texts into vectors         encoders/
 vectors in an index, and searching them     vectors.py, vector_writer.py, precomputed.py
+the encoder of an index, typed texts        dense_stage.py
 which features are computed and chosen      features.py, feature_choice.py
 results for a typed query                   searcher.py
 """

@@ -6,6 +6,7 @@ from firstpage.search.analyzer import tokenize as tokenize
 from firstpage.search.documents import ID_KEYS as ID_KEYS
 from firstpage.search.documents import TREC_ID_KEYS as TREC_ID_KEYS
 from firstpage.search.documents import read_documents as read_documents
+from firstpage.search.encoders import CrossEncoder as CrossEncoder
 from firstpage.search.encoders import Encoder as Encoder
 from firstpage.search.encoders import load_encoder as load_encoder
 from firstpage.search.feature_choice import choose_features as choose_features
@@ -39,5 +40,5 @@ from firstpage.search.sources import read_old_lines as read_old_lines
 from firstpage.search.stage_tuning import StageTuner as StageTuner
 from firstpage.search.trec_text import trec_documents as trec_documents
 from firstpage.search.trec_text import trec_topics as trec_topics
-from firstpage.search.tuning import Pools as Pools
+from firstpage.search.tuning import CandidatePools as CandidatePools
 from firstpage.search.writer import value_text as value_text

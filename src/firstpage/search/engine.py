@@ -190,7 +190,3 @@ class SearchEngine:
 
     def _reading(self) -> AbstractContextManager[None]:
         return self._reporting("read its files", "build the index again")
-
-    def document_frequency(self, field: int, term: str) -> int:
-        """Return the engine's own count of documents with a term in a text field."""
-        return int(self.searcher.doc_freq(f"f{field}", term))

@@ -29,8 +29,6 @@ COLLECTION_WEIGHT = 0.5  # of the language model of Jelinek and Mercer
 FEEDBACK_DOCUMENTS = 10  # of the first stage, assumed relevant
 LATENT_RANKS = (32, 128)
 
-AGGREGATES = ("sum", "min", "max", "mean")
-
 
 @dataclass(frozen=True, eq=False)
 class Candidates:

@@ -21,7 +21,7 @@ from firstpage.core import (
 )
 from firstpage.data import Dataset, Qrels, Run
 from firstpage.search.families import FAMILIES, LATENT_RANKS, Candidates
-from firstpage.search.first_stage import KINDS, EncodedDocuments, FirstStage, FirstStageLike
+from firstpage.search.first_stage import KINDS, FirstStage, FirstStageLike
 from firstpage.search.forward import Matcher, Query
 from firstpage.search.index import Index
 from firstpage.search.manifest import is_outdated, latent_note
@@ -167,7 +167,7 @@ class TextFeatures:
             self._idf,
             index.latent,
             index.latent_vectors,
-            None if index.vectors is None else EncodedDocuments(index.vectors, index.query_vectors),
+            index.dense.encoded,
             self.first_stage.fusion,
         )
 
@@ -285,7 +285,7 @@ class TextFeatures:
             return len(numbers)
 
         if _uses(self.names, "vector"):
-            self.index.query_vectors.of([texts[name] for name in names])
+            self.index.dense.space("vectors").prepare([texts[name] for name in names])
         count = threads or os.cpu_count() or 1
         blocks = [range(i, min(i + 16, len(names))) for i in range(0, len(names), 16)]
         done = 0

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from firstpage.core import Advice, Array, DataError, Floats, Ints, Progress, warn
+from firstpage.core import Advice, DataError, Progress, warn
 from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 from firstpage.data.io import json_digest
 from firstpage.search import storage
+from firstpage.search.dense_stage import DenseStage
 from firstpage.search.documents import SourceDocument, documents_from_rows
 from firstpage.search.encoders import Encoder, load_encoder
-from firstpage.search.encoders.loading import FUNCTIONS
-from firstpage.search.encoders.options import split_options
 from firstpage.search.engine import SearchEngine
 from firstpage.search.first_stage import (
     MIN_WINDOW,
-    DenseSpace,
-    EncodedDocuments,
     FirstStage,
     FirstStageLike,
-    LatentDocuments,
-    QueryVectors,
     RetrievedDocuments,
-    Space,
     fused,
     listed_by_one,
     with_kind,
@@ -56,7 +48,7 @@ from firstpage.search.precomputed import (
 )
 from firstpage.search.retrieval import BM25, retrieve
 from firstpage.search.schema import SAMPLE, Schema
-from firstpage.search.tuning import Pools
+from firstpage.search.tuning import CandidatePools
 from firstpage.search.vector_writer import (
     NO_SOURCE,
     VectorChange,
@@ -118,6 +110,8 @@ class Index:
         The vectors of the documents by an encoder, if there are any.
     encoder_record : dict or None
         The name, the digest and the number of dimensions of that encoder.
+    dense : DenseStage
+        What typed texts are compared with: the vectors of the encoder, or the latent space.
     generation : int
         The number of the last change of documents, latent space or vectors.
     fingerprint : str
@@ -144,10 +138,7 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str], encoder: str | Encoder | None = None) -> None:
         self.path = Path(path)
-        self._named_encoder = encoder
-        self._encoder_lock = threading.Lock()
-        self._encoder: Encoder | None = None
-        self._query_vectors: tuple[str, QueryVectors] | None = None
+        self.dense = DenseStage(self.path, encoder)
         self._open()
 
     def _open(self) -> None:
@@ -171,6 +162,7 @@ class Index:
         self.latent_vectors = read_latent_vectors(self.path, manifest)
         self.vectors = read_vectors(self.path, manifest)
         self._manifest, self.schema, self.forward, self.engine = manifest, schema, forward, engine
+        self.dense.open(self.vectors, self.latent, self.latent_vectors)
 
     @classmethod
     def from_documents(
@@ -240,10 +232,15 @@ class Index:
             raise DataError(f"{folder}: there are no documents to index.")
         schema = Schema.infer(sample, language, fields or {}, fold_accents)
         source, change = vector_source(vectors), NO_SOURCE
+        replaced = _vectors_of(folder) if folder.exists() else None
         if source is not None and folder.exists():
-            change = VectorChange(source, True, _vectors_of(folder, source), progress)
-        elif folder.exists() and (lost := _recorded_encoder(folder)):
-            warn(f"{folder}: had vectors of {lost}; the new index has none, since none were named.")
+            known = replaced if replaced and is_same_encoder(replaced.encoder, source) else None
+            change = VectorChange(source, True, known, progress)
+        elif replaced is not None:
+            warn(
+                f"{folder}: had vectors of {replaced.encoder['name']}; the new index has none, "
+                "since none were named."
+            )
         present: dict[str, None] = {}
         observed = _observed(chain(sample, stream), present)
         create(folder, observed, schema, latent, progress, change)
@@ -266,7 +263,7 @@ class Index:
                 )
                 raise
         else:
-            index._encoder = index._named_encoder = _encoder_of(source)
+            index.dense.use(_encoder_of(source))
         return index
 
     # --- changes
@@ -321,7 +318,7 @@ class Index:
         if source is not None:
             check_source(source, record, str(self.path))
             return source
-        return self._loaded_encoder("vectors")
+        return self.dense.encoder("vectors")
 
     def delete(self, ids: Iterable[str]) -> IndexChanges:
         """Delete documents.
@@ -421,7 +418,7 @@ class Index:
             If it weights fields that the index does not have, or needs vectors and there are none.
         """
         stage.scoring.field_weights(self.forward)
-        self._check_space(stage)
+        self.dense.check(stage)
         with storage.writer_lock(self.path):
             manifest = read_manifest(self.path)
             stored = stage.to_dict()
@@ -490,7 +487,7 @@ class Index:
                 )
             known = self.vectors if is_known else None
             embedded = writer.commit(None, VectorChange(source, True, known, progress))
-        self._encoder = self._named_encoder = _encoder_of(source)
+        self.dense.use(_encoder_of(source))
         self._open()
         return IndexChanges(embedded=embedded)
 
@@ -612,7 +609,7 @@ class Index:
                 words = retrieve(self.forward, self.engine, query, window, stage.scoring, matcher)
                 rankings.append(words)
             else:
-                space = self.dense_space(stage.space)
+                space = self.dense.space(stage.space)
                 rankings.append(space.search(space.query(query), window, self.forward.deleted))
         if stage.kind == "hybrid":
             return fused(stage.fusion, rankings, depth)
@@ -651,34 +648,28 @@ class Index:
             if name in seen:
                 raise DataError(f"the query {name!r} occurs twice; ids must be distinct.")
             seen.add(name)
-        matcher, ids = Matcher(self.forward), self.forward.ids
-        names: list[str] = []
-        rows: list[Ints] = []
-        scores: list[Floats] = []
-        unmatched = []
+        matcher, lists = Matcher(self.forward), {}
         for number, (name, text) in enumerate(listed, 1):
             if stage.kind != "bm25" and number % QUERIES == 1:
                 block = listed[number - 1 : number - 1 + QUERIES]
-                self.dense_space(stage.space).prepare([text for _, text in block])
-            found = self.retrieve(self.forward.query(text, stage.typos), depth, stage, matcher)
-            if len(found):
-                names.append(name)
-                rows.append(found.rows)
-                scores.append(found.scores)
-            else:
-                unmatched.append(name)
+                self.dense.space(stage.space).prepare([text for _, text in block])
+            query = self.forward.query(text, stage.typos)
+            retrieved = self.retrieve(query, depth, stage, matcher)
+            lists[name] = retrieved.rows, retrieved.scores
             if progress is not None:
                 progress(number, len(listed))
+        unmatched = [name for name, (rows, _) in lists.items() if not len(rows)]
         if unmatched:
             warn(
                 f"{len(unmatched)} of {len(listed)} queries match no document and have no "
                 f"candidates, such as {unmatched[0]!r}."
             )
+        names = [name for name, (rows, _) in lists.items() if len(rows)]
         if not names:
             raise DataError("no query matches a document.")
-        offsets = offsets_from_lengths(np.array([len(each) for each in rows]))
-        documents = ids[np.concatenate(rows)]
-        return Run(Ids.from_values(names), offsets, documents, np.concatenate(scores), stage.kind)
+        rows, scores = map(np.concatenate, zip(*[lists[name] for name in names], strict=True))
+        offsets = offsets_from_lengths(np.array([len(lists[name][0]) for name in names]))
+        return Run(Ids.from_values(names), offsets, self.forward.ids[rows], scores, stage.kind)
 
     def tune(
         self,
@@ -712,7 +703,7 @@ class Index:
         DataError
             If no query has a relevant document, or a search finds none of these documents.
         """
-        pools = Pools(self.forward, self.engine, queries, qrels, depth)
+        pools = CandidatePools(self.forward, self.engine, queries, qrels, depth)
         return pools.tune(progress=progress)
 
     # --- the first stage
@@ -723,11 +714,10 @@ class Index:
 
         Unless it was changed, "hybrid" where the index has vectors, and "bm25" where it has none.
         """
-        stored = self._manifest.get("first_stage")
+        usual, stored = usual_kind(self._manifest), self._manifest.get("first_stage")
         if stored is None:
-            return FirstStage(usual_kind(self._manifest))
-        kind = stored["kind"] or usual_kind(self._manifest)
-        return FirstStage.from_dict({**stored, "kind": kind})
+            return FirstStage(usual)
+        return FirstStage.from_dict({**stored, "kind": stored["kind"] or usual})
 
     def stage(self, first: FirstStageLike = None) -> FirstStage:
         """Return a first stage of this index by its kind, with the stored parameters.
@@ -748,95 +738,13 @@ class Index:
             If it needs vectors and there are none.
         """
         stage = with_kind(self.first_stage, first)
-        self._check_space(stage)
+        self.dense.check(stage)
         return stage
-
-    def _check_space(self, stage: FirstStage) -> None:
-        """Refuse a first stage that compares vectors which do not exist."""
-        if stage.kind == "bm25":
-            return
-        if stage.space == "vectors" and self.vectors is None:
-            raise DataError(
-                f"{self.path}: has no vectors, so it cannot be searched by meaning; add them "
-                f"(`firstpage index -o {self.path} --vectors MODEL`), or search by words (bm25)."
-            )
-        if stage.space == "latent" and self.latent is None:
-            raise DataError(
-                f"{self.path}: has no latent space, so it cannot be searched by it; fit it "
-                f"(`firstpage index -o {self.path} --refit`), or search by words (bm25)."
-            )
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of the vectors, loaded when it is first used."""
-        return self._loaded_encoder("encoder")
-
-    def _loaded_encoder(self, parameter: str) -> Encoder:
-        """Return the encoder; where its user must name it, `parameter` does."""
-        record = self.encoder_record
-        if record is None:
-            raise DataError(f"{self.path}: has no vectors, so it has no encoder.")
-        with self._encoder_lock:
-            if self._encoder is None or self._encoder.digest != record["digest"]:
-                self._encoder = self._load_encoder(record, parameter)
-            return self._encoder
-
-    def _load_encoder(self, record: Mapping[str, Any], parameter: str) -> Encoder:
-        """Return the encoder of a record; call only a function that the user has named."""
-        named, name = self._named_encoder, record["name"]
-        if isinstance(named, Encoder):
-            check_source(named, record, str(self.path))
-            return named
-        if named is not None:  # such as a folder that has moved
-            return _loaded(named, record["digest"], str(self.path))
-        base, _ = split_options(name)
-        if "://" in base or FUNCTIONS.fullmatch(base):
-            raise DataError(
-                f"{self.path}: its encoder is {name!r}. An index may call only functions and "
-                "addresses that its user names.",
-                Advice("Name it with {}.", parameter, name),
-            )
-        return _loaded(name, record["digest"], str(self.path))
-
-    def dense_space(self, space: Space = "vectors") -> DenseSpace:
-        """Return the documents as vectors that queries are compared with.
-
-        Parameters
-        ----------
-        space : {"vectors", "latent"}, default "vectors"
-            The vectors of the encoder, or coordinates of the latent space.
-
-        Returns
-        -------
-        DenseSpace
-            The documents.
-        """
-        if space == "latent":
-            assert self.latent is not None
-            return LatentDocuments(self.latent, self.latent_vectors)
-        assert self.vectors is not None
-        return EncodedDocuments(self.vectors, self.query_vectors)
-
-    @property
-    def query_vectors(self) -> QueryVectors:
-        """The vectors of typed texts by the encoder of this index."""
-        record = self.encoder_record
-        assert record is not None
-        with self._encoder_lock:
-            if self._query_vectors is None or self._query_vectors[0] != record["digest"]:
-                vectors = QueryVectors(self._encode_queries, record["dimensions"])
-                self._query_vectors = record["digest"], vectors
-            return self._query_vectors[1]
-
-    def _encode_queries(self, texts: Sequence[str]) -> Array:
-        record = self.encoder_record
-        if record is not None and record["name"] == PRECOMPUTED:
-            raise DataError(
-                f"{self.path}: its vectors were computed elsewhere, so the text {texts[0]!r:.60} "
-                "has none; search by words (bm25), or give the vectors of queries "
-                "(Index.set_query_vectors, or --query-vectors of candidates and features)."
-            )
-        return self.encoder.encode_queries(texts)
+        return self.dense.encoder()
 
     def set_query_vectors(
         self,
@@ -859,30 +767,7 @@ class Index:
         DataError
             If a query has no vector, or vectors have other dimensions than those of the index.
         """
-        if isinstance(vectors, tuple):
-            given = PrecomputedVectors(*vectors, source="the vectors of queries")
-        elif isinstance(vectors, PrecomputedVectors):
-            given = vectors
-        else:
-            given = read_precomputed(vectors)
-        record = self.encoder_record
-        if record is None:
-            raise DataError(f"{self.path}: has no vectors that queries could be compared with.")
-        if given.dimensions != record["dimensions"]:
-            raise DataError(
-                f"{given.source}: has vectors of {given.dimensions} dimensions; those of "
-                f"{self.path} have {record['dimensions']}."
-            )
-        listed = list(queries)
-        missing = [name for name, _ in listed if name not in given.positions]
-        if missing:
-            raise DataError(
-                f"{given.source}: {len(missing)} of {len(listed)} queries have no vector, such as "
-                f"{missing[0]!r}."
-            )
-        self.query_vectors.give(
-            {text: given.vectors[given.positions[name][0]] for name, text in listed}
-        )
+        self.dense.give(queries, vectors)
 
     def document(self, name: str) -> dict[str, Any]:
         """Return the fields of a document.
@@ -923,12 +808,6 @@ class Index:
             If a document is not in the index.
         """
         return self.engine.sources(self.forward.rows(names, str(self.path)).tolist())
-
-
-@cache
-def _loaded(name: str, digest: str, source: str) -> Encoder:
-    """Return an encoder, which all states of an index share."""
-    return load_encoder(name, digest, source)
 
 
 def _observed(
@@ -992,19 +871,9 @@ def _encoder_of(source: Encoder | PrecomputedVectors | None) -> Encoder | None:
     return source.encoder if isinstance(source, PrecomputedVectors) else source
 
 
-def _recorded_encoder(folder: Path) -> str:
-    """Return the name of the encoder of an index that is replaced, if it has vectors."""
+def _vectors_of(folder: Path) -> StoredVectors | None:
+    """Return the vectors of an index that is replaced, if there are any."""
     try:
-        vectors = read_manifest(folder).get("vectors")
-    except DataError:  # such as a damaged one
-        return ""
-    return str(vectors["encoder"]["name"]) if vectors else ""
-
-
-def _vectors_of(folder: Path, source: Encoder | PrecomputedVectors) -> StoredVectors | None:
-    """Return the vectors of an index that is replaced, if the new one can use them."""
-    try:
-        stored = Index(folder).vectors
+        return Index(folder).vectors
     except DataError:  # such as a damaged one
         return None
-    return stored if stored and is_same_encoder(stored.encoder, source) else None

@@ -16,7 +16,7 @@ from firstpage.evaluation.aggregation import TunedFusion, tune_fusion
 from firstpage.search.first_stage import STAGES, FirstStage, Kind, Space
 from firstpage.search.index import Index
 from firstpage.search.retrieval import BM25
-from firstpage.search.tuning import Pools
+from firstpage.search.tuning import CandidatePools
 
 DEPTH = 100  # documents of each stage that are fused
 MIN_QUERIES = 10  # judged ones, for nested cross-validation
@@ -65,7 +65,7 @@ class StageTuner:
 
     Attributes
     ----------
-    pools : Pools
+    pools : CandidatePools
         The documents on which parameters of BM25 are tried.
     """
 
@@ -90,7 +90,7 @@ class StageTuner:
                 self._space = "latent"
         if kind == "hybrid" and self._space is None:
             index.stage("hybrid")  # says what is missing
-        self.pools = Pools(index.forward, index.engine, self._queries, qrels)
+        self.pools = CandidatePools(index.forward, index.engine, self._queries, qrels)
 
     def tune(
         self,

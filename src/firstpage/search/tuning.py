@@ -51,7 +51,7 @@ class Pool:
     ideal: float
 
 
-class Pools:
+class CandidatePools:
     """The pools of judged queries, on which many scorings are tried.
 
     Pools come from the engine with equal weights of fields.  Queries without a relevant document

@@ -4,8 +4,8 @@ A vector is stored as 8-bit integers, which are proportional to its components, 
 makes their length 1.  The similarity of a query is therefore the cosine with what is stored, and a
 sum of integers: it does not depend on how documents are divided among threads or calls.
 
-Search among many vectors has two steps: the signs of the components, an eighth of the size, choose
-the documents whose similarities are computed.
+Search among many vectors computes few similarities.  The first 192 signs of components choose eight
+times as many vectors as all signs, an eighth of the size, choose of these for the last step.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from firstpage.core import Array, Bools, Bytes, DataError, Floats, Ints, Words
 from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import vectors as kernel
 from firstpage.search import storage
+from firstpage.search.encoders.loading import name_within
 
 DIGEST_BYTES = 16  # of the text of a document
 MAX_CODE = 127  # of a component of a stored vector
@@ -30,7 +31,8 @@ MAX_QUERY_CODE = 32767  # of a component of a query
 MAX_SUM = (1 << 31) // (MAX_CODE + 1)  # of the components of a query, so that products fit 32 bits
 PARALLEL_SIZE = 1 << 22  # components, from which on several threads search
 EXACT_VECTORS = 200_000  # up to which search computes all similarities
-CHOSEN, CHOSEN_PER_RESULT = 2500, 25  # documents that the first of two steps chooses, at least
+CHOSEN, CHOSEN_PER_RESULT = 2500, 25  # vectors whose similarities are computed, at least
+COARSE_WORDS, COARSELY_CHOSEN = 3, 8  # of signs; how many times as many vectors they choose
 FILES: dict[str, type] = {
     "codes": np.int8, "scales": np.float32, "signs": np.uint64, "ends": np.int64,
     "digests": np.uint8,
@@ -92,9 +94,21 @@ class StoredVectors:
         return self.n_vectors <= EXACT_VECTORS
 
     @cached_property
+    def planes(self) -> Words:
+        """The first words of the signs of all vectors, one row per word."""
+        planes = np.zeros((COARSE_WORDS, self.n_vectors), np.uint64)
+        planes[: self.signs.shape[1]] = self.signs[:, :COARSE_WORDS].T
+        return planes
+
+    @cached_property
     def counts(self) -> Ints:
         """The number of vectors of each row."""
         return np.diff(self.ends, prepend=0)
+
+    @cached_property
+    def n_described(self) -> int:
+        """The number of rows that have vectors."""
+        return int(np.count_nonzero(self.counts))
 
     def of_row(self, row: int) -> tuple[Array, Array]:
         """Return the integers and the factors of the vectors of a row."""
@@ -168,10 +182,11 @@ class StoredVectors:
         threads : int, optional
             The number of threads; by default one per core.  It changes no result.
         exact : bool, optional
-            Whether all similarities are computed.  Otherwise those of the 2,500 documents, or 25
-            per result, whose vectors have most signs in common with the query, so that some of the
-            best documents may be missing (`recall`); scores are the same.  By default, search is
-            exact among up to 200,000 vectors.
+            Whether all similarities are computed.  Otherwise those of documents with the vectors
+            that have most signs in common with the query: 2,500, or 25 per result, of documents
+            with one vector each, and more of documents with passages.  Some of the best documents
+            may be missing (`recall`); scores are the same.  By default, search is exact among up to
+            200,000 vectors.
 
         Returns
         -------
@@ -187,13 +202,14 @@ class StoredVectors:
         codes, scale = query_codes(query, self.dimensions)
         if not scale or not self.n_vectors or depth < 1:
             return np.empty(0, np.int64), np.empty(0)
-        bounds = self._bounds(resolve(threads) if self.codes.size >= PARALLEL_SIZE else 1)
-        excluded = deleted.view(np.uint8)
-        if self.is_searched_exactly if exact is None else exact:
-            rows, scores = self._best(codes, scale, depth, excluded, bounds)
-        else:
-            rows = self._nearest(codes, CHOSEN_PER_RESULT * depth, excluded, bounds)
+        parts = resolve(threads) if self.codes.size >= PARALLEL_SIZE else 1
+        is_exact = self.is_searched_exactly if exact is None else exact
+        rows = np.empty(0, np.int64) if is_exact else self._nearest(codes, depth, deleted, parts)
+        if len(rows) >= depth:
             _, scores = self.similarities(query, rows)
+        else:  # also where so many vectors are those of few documents
+            excluded = deleted.view(np.uint8)
+            rows, scores = self._best(codes, scale, depth, excluded, self._bounds(parts))
         order = np.lexsort((rows, -scores))[:depth]
         return rows[order], scores[order]
 
@@ -223,28 +239,30 @@ class StoredVectors:
         present = np.arange(size) < counts[:, None]
         return rows[present], scores[present]
 
-    def _nearest(self, codes: Array, wanted: int, excluded: Bytes, bounds: Bounds) -> Ints:
-        """Return the `wanted` rows with the most signs in common with a query, and ties."""
+    def _nearest(self, codes: Array, depth: int, excluded: Bools, parts: int) -> Ints:
+        """Return the rows of the vectors with the most signs in common with a query, and ties."""
+        wanted = max(CHOSEN, CHOSEN_PER_RESULT * depth) * self.n_vectors // self.n_described
         signs = sign_words(codes[None])[0]
-        distances = np.empty(len(self.ends), np.uint16)
-        histograms = np.zeros((len(bounds), 64 * len(signs) + 2), np.int64)
+        coarse = np.zeros(COARSE_WORDS, np.uint64)
+        coarse[: len(signs)] = signs[:COARSE_WORDS]
+        edges = [self.n_vectors * part // parts for part in range(parts + 1)]
+        distances = np.empty(self.n_vectors, np.uint8)
+        histograms = np.zeros((parts, 256), np.int64)
 
-        def compare(i: int) -> None:
-            kernel.sign_distances(
-                signs=self.signs,
-                ends=self.ends,
-                excluded=excluded,
-                lo=bounds[i][0],
-                hi=bounds[i][1],
-                query=signs,
-                distances=distances,
-                histogram=histograms[i],
-            )
+        def compare(i: int, lo: int, hi: int) -> None:
+            kernel.coarse_distances(self.planes, lo, hi, coarse, distances, histograms[i])
 
-        Lanes([[partial(compare, i)] for i in range(len(bounds))]).run()
-        counts = np.cumsum(histograms.sum(axis=0)[:-1])
-        limit = np.searchsorted(counts, min(max(wanted, CHOSEN), counts[-1]))
-        return np.flatnonzero(distances <= np.uint16(limit))
+        Lanes([[partial(compare, i, *edges[i : i + 2])] for i in range(parts)]).run()
+        histogram = histograms.sum(axis=0)
+        kernel.exclude_vectors(distances, self.ends, np.flatnonzero(excluded), histogram)
+        limit = _limit(histogram, COARSELY_CHOSEN * wanted)
+        chosen = np.flatnonzero(distances <= np.uint8(limit))
+        fine = np.empty(len(chosen), np.uint16)
+        kernel.sign_distances(self.signs, chosen, signs, fine)
+        chosen = chosen[fine <= _limit(np.bincount(fine, minlength=1), wanted)]
+        if self.n_vectors == self.n_described == len(self.ends):  # vector and row numbers are equal
+            return chosen
+        return np.unique(np.searchsorted(self.ends, chosen, side="right"))
 
     def recall(self, deleted: Bools, depth: int = 100, sample: int = 50) -> float:
         """Return which fraction of the best documents search in two steps returns.
@@ -284,6 +302,12 @@ class StoredVectors:
         inner = np.searchsorted(self.ends, self.n_vectors * np.arange(1, parts) // parts)
         edges = [0, *inner.tolist(), len(self.ends)]
         return list(pairwise(edges))
+
+
+def _limit(histogram: Ints, wanted: int) -> int:
+    """Return the distance within which there are `wanted` vectors, or all."""
+    counts = np.cumsum(histogram)
+    return int(np.searchsorted(counts, min(wanted, counts[-1])))
 
 
 def document_codes(vectors: Array) -> tuple[Array, Array]:
@@ -339,4 +363,5 @@ def read_vectors(folder: Path, manifest: Mapping[str, Any]) -> StoredVectors | N
     if not (arrays["scales"] > 0).all() or not np.isfinite(arrays["scales"]).all():
         raise storage.damaged(files / "scales", "its numbers are impossible")
     ends = storage.mapped_ends(files / "ends", (rows,), count)
-    return StoredVectors(dict(stored["encoder"]), ends, **arrays)
+    encoder = {**stored["encoder"], "name": name_within(stored["encoder"]["name"], folder)}
+    return StoredVectors(encoder, ends, **arrays)

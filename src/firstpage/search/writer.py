@@ -28,6 +28,7 @@ from firstpage.data.io import write_bytes
 from firstpage.search import storage
 from firstpage.search.analyzer import TermNumbers, tokenize
 from firstpage.search.documents import SourceDocument
+from firstpage.search.encoders.loading import recorded_name
 from firstpage.search.engine import SearchEngine
 from firstpage.search.forward import ForwardIndex
 from firstpage.search.latent import LatentSpace
@@ -383,7 +384,9 @@ class IndexWriter:
             if change.source is None:
                 return None, 0
             name = f"dense-{self._generation}"
-            stored = {"encoder": change.source.to_dict(), "files": name, "count": 0}
+            encoder = change.source.to_dict()
+            encoder["name"] = recorded_name(str(encoder["name"]), self._folder)
+            stored = {"encoder": encoder, "files": name, "count": 0}
             first, reusable = 0, Reusable(change.known)
         elif stored is None or first == self._rows:
             return stored, 0

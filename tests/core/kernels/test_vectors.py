@@ -104,3 +104,31 @@ def test_greatest_sum_fits_into_32_bits() -> None:
         best=best,
     )
     assert whole[0] == best[0] == 512 * 127 * 32767
+
+
+words = st.lists(st.integers(0, 2**64 - 1), min_size=3, max_size=3)
+
+
+@given(st.lists(words, min_size=1, max_size=20), words, st.data())
+def test_coarse_distances(vectors: list[list[int]], query: list[int], data: st.DataObject) -> None:
+    lo = data.draw(st.integers(0, len(vectors)))
+    hi = data.draw(st.integers(lo, len(vectors)))
+    distances = np.full(len(vectors), 200, np.uint8)
+    histogram = np.zeros(256, np.int64)
+    planes = np.array(vectors, np.uint64).T.copy()
+    kernel.coarse_distances(planes, lo, hi, np.array(query, np.uint64), distances, histogram)
+    counted = [sum((a ^ b).bit_count() for a, b in zip(v, query, strict=True)) for v in vectors]
+    assert distances.tolist() == [count if lo <= v < hi else 200 for v, count in enumerate(counted)]
+    assert histogram.tolist() == np.bincount(counted[lo:hi], minlength=256).tolist()
+    fine = np.zeros(hi - lo, np.uint16)
+    signs, chosen = np.array(vectors, np.uint64), np.arange(lo, hi)[::-1].copy()
+    kernel.sign_distances(signs, chosen, np.array(query, np.uint64), fine)
+    assert fine.tolist() == counted[lo:hi][::-1]
+
+
+def test_exclude_vectors() -> None:
+    distances, histogram = np.array([3, 1, 1, 0, 2], np.uint8), np.array([1, 2, 1, 1])
+    ends, rows = np.array([2, 2, 4, 5]), np.array([0, 1, 3])
+    kernel.exclude_vectors(distances, ends, rows, histogram)
+    assert distances.tolist() == [255, 255, 1, 0, 255]
+    assert histogram.tolist() == [1, 1, 0, 0]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from firstpage.core.errors import DataError
-from firstpage.search import Encoder, load_encoder
+from firstpage.search import Encoder, Index, load_encoder
 from firstpage.search.encoders import packaged
+from firstpage.search.encoders.loading import name_within, recorded_name
 from firstpage.search.encoders.options import EncoderOptions, split_options
 
 
@@ -147,3 +148,53 @@ def test_another_digest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message) as caught:
         load_encoder(folder, digest, "model.json")
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_recorded_wherever_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("m", "i/m", "i2", "own:embed"):
+        Path(folder).mkdir(parents=True)
+    owner = Path("i")
+    assert recorded_name("m", owner) == f"{tmp_path}/m"
+    assert recorded_name("i/../m?query=q: ", owner) == f"{tmp_path}/m?query=q: "
+    assert recorded_name("i2", owner) == f"{tmp_path}/i2"
+    assert recorded_name("i/m?query=q: ", owner) == "./m?query=q: "
+    assert recorded_name(f"{tmp_path}/i/m", owner) == "./m"
+    for name in ("minilm", "none", "org/model", "own:f", "http://localhost/v1/embeddings#m"):
+        assert recorded_name(name, owner) == name
+    assert name_within("./m?query=q: ", owner) == "i/m?query=q: "
+    for name in ("./none", "m", "minilm", f"{tmp_path}/m"):
+        assert name_within(name, owner) == name
+
+
+def test_an_index_finds_its_encoder_after_a_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("tantivy")
+    from tests.search.encoders.test_static_table import TABLE, folder_of
+
+    folders = {name: tmp_path / name for name in ("work", "later")}
+    for folder in folders.values():
+        folder.mkdir()
+    monkeypatch.chdir(folders["work"])
+    folder_of(Path("m"), embeddings=TABLE)
+    documents = [{"id": "a", "text": "open a file"}, {"id": "b", "text": "sort"}]
+    index = Index.from_documents(documents, "i", latent=0, vectors="m")
+    Path("m").rename("i/m")
+    index.add_vectors("i/m")
+    index.add([{"id": "c", "text": "read lines"}])
+    Index.from_documents(documents, "outside", latent=0, vectors="i/m")
+    monkeypatch.chdir(folders["later"])
+    assert [hit.id for hit in Index("../work/outside").search("sort", 1, "dense")] == ["b"]
+    (folders["work"] / "i").rename("moved")
+    assert [hit.id for hit in Index("moved").search("read", 1, "dense")] == ["c"]
+    assert Index("moved").encoder_record == {**index.encoder.to_dict(), "name": "moved/m"}
+    outside = folders["work"] / "outside"
+    with pytest.raises(DataError, match=r"cannot be loaded: .*work/i/m: there") as caught:
+        Index(outside).search("sort", 1, "dense")
+    assert str(caught.value).endswith("If it has moved, name its folder with encoder='FOLDER'.")
+    named = Index(outside, "moved/m")
+    assert [hit.id for hit in named.search("sort", 1, "dense")] == ["b"]

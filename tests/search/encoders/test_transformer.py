@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firstpage.core.errors import DataError, MissingDependency
+from firstpage.core.errors import DataError, MissingDependency, install_command
 from firstpage.search import load_encoder
 from firstpage.search.encoders import transformer
 from firstpage.search.encoders.onnx_graph import INT32, EncoderGraph
@@ -268,9 +269,8 @@ def test_a_model_without_a_runtime_names_the_extra(
     for module in ("onnxruntime", "tokenizers", "safetensors"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
-            with pytest.raises(
-                MissingDependency, match=f"'{module}'.*pip install 'firstpage.embed"
-            ):
+            command = re.escape(install_command("embed"))
+            with pytest.raises(MissingDependency, match=f"'{module}'.*with: {command}$"):
                 load_encoder(folder)
 
 

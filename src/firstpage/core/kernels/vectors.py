@@ -142,48 +142,39 @@ def count_bits(word: Any) -> Any:
 
 
 @compiled_kernel
-def sign_distances(
-    signs: Words,
-    ends: Ints,
-    excluded: Bytes,
-    lo: int,
-    hi: int,
-    query: Words,
-    distances: Array,
-    histogram: Ints,
+def coarse_distances(
+    planes: Words, lo: int, hi: int, query: Words, distances: Bytes, histogram: Ints
 ) -> None:
-    """Write in how many signs the nearest vector of each row of lo:hi differs from the query.
+    """Write in how many of their first 192 signs the vectors lo:hi differ from the query.
 
-    `histogram[n]` gets the number of rows at the distance n.  Its last element is that of rows that
-    are excluded or have no vectors.
+    `planes[j]` has word j of each vector, so that a register compares words of several vectors.
+    `histogram[n]` gets the number of vectors at the distance n.
     """
-    far = np.uint64(histogram.size - 1)
-    begin = ends[lo - 1] if lo > 0 else 0
-    if query.size == 6:  # 384 dimensions: words of the query stay in registers
-        q0, q1, q2, q3, q4, q5 = query[0], query[1], query[2], query[3], query[4], query[5]
-        for row in range(lo, hi):
-            nearest, end = far, ends[row]
-            if excluded[row] == 0:
-                for v in range(begin, end):
-                    distance = count_bits(signs[v, 0] ^ q0) + count_bits(signs[v, 1] ^ q1)
-                    distance += count_bits(signs[v, 2] ^ q2) + count_bits(signs[v, 3] ^ q3)
-                    distance += count_bits(signs[v, 4] ^ q4) + count_bits(signs[v, 5] ^ q5)
-                    nearest = min(distance, nearest)
-            histogram[nearest] += 1
-            distances[row] = np.uint16(nearest)
-            begin = end
-        return
-    for row in range(lo, hi):
-        nearest, end = far, ends[row]
-        if excluded[row] == 0:
-            for v in range(begin, end):
-                total: Any = np.uint64(0)
-                for j in range(query.size):
-                    total += count_bits(signs[v, j] ^ query[j])
-                nearest = min(total, nearest)
-        histogram[nearest] += 1
-        distances[row] = np.uint16(nearest)
-        begin = end
+    q0, q1, q2 = query[0], query[1], query[2]
+    for v in range(lo, hi):
+        distance = count_bits(planes[0, v] ^ q0) + count_bits(planes[1, v] ^ q1)
+        distances[v] = np.uint8(distance + count_bits(planes[2, v] ^ q2))
+    for v in range(lo, hi):  # alone, since the loop above has no dependencies and this one has
+        histogram[distances[v]] += 1
+
+
+@compiled_kernel
+def exclude_vectors(distances: Bytes, ends: Ints, rows: Ints, histogram: Ints) -> None:
+    """Make the distances of the vectors of these rows the largest, and do not count them."""
+    for i in range(rows.size):
+        for v in range(ends[rows[i] - 1] if rows[i] > 0 else 0, ends[rows[i]]):
+            histogram[distances[v]] -= 1
+            distances[v] = np.uint8(255)
+
+
+@compiled_kernel
+def sign_distances(signs: Words, chosen: Ints, query: Words, distances: Array) -> None:
+    """Write in how many signs each chosen vector differs from the query."""
+    for i in range(chosen.size):
+        total: Any = np.uint64(0)
+        for j in range(query.size):
+            total += count_bits(signs[chosen[i], j] ^ query[j])
+        distances[i] = np.uint16(total)
 
 
 @compiled_kernel

@@ -17,6 +17,7 @@ files of models, digests, tokenizers        model_files.py
 tables of token vectors                     static_table.py
 transformers: settings, batches, sessions   transformer.py
 the forward pass of BERT                    bert.py, onnx_graph.py
+scores of a query and a text together       cross_encoder.py
 """
 
 from firstpage.core import lazy_namespace

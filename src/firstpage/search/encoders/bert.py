@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstpage.core import Array, DataError
+from firstpage.core import Array, DataError, install_command
 from firstpage.search.encoders.encoder import Encoder
 from firstpage.search.encoders.model_files import (
     file_digest,
@@ -91,7 +91,7 @@ class BertShape:
         if problem:
             raise DataError(
                 f"encoder {name}: {problem} is not supported here; export the model to ONNX, or "
-                "install sentence-transformers (pip install 'firstpage[sentence-transformers]')."
+                f"install sentence-transformers: {install_command('sentence-transformers')}"
             )
         epsilon = config.get("layer_norm_eps", 1e-12)
         if not isinstance(epsilon, float) or not 0 <= epsilon < 1:

@@ -111,6 +111,26 @@ def _loaded(name: str) -> Encoder:
     )
 
 
+def recorded_name(name: str, owner: Path) -> str:
+    """Return a name for a file in the folder `owner`, whatever the working directory is later.
+
+    The path of a model inside `owner` is relative to it, and begins with a dot; others are
+    absolute.
+    """
+    base, _ = split_options(name)
+    if "://" in base or base in PACKAGED or not os.path.isdir(base):
+        return name
+    path, top = (Path(os.path.abspath(each)) for each in (base, owner))
+    known = f"./{path.relative_to(top).as_posix()}" if path.is_relative_to(top) else str(path)
+    return known + name.removeprefix(base)
+
+
+def name_within(name: str, owner: Path) -> str:
+    """Return the name for `load_encoder` of a name that `recorded_name` returned."""
+    inside = owner / split_options(name)[0]
+    return f"{owner}{name[1:]}" if name.startswith("./") and inside.is_dir() else name
+
+
 def _folder_encoder(name: str, folder: Path, options: EncoderOptions) -> Encoder:
     """Return the encoder of a folder; its files say which kind it is."""
     weights = folder / WEIGHTS

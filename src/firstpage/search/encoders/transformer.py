@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import Array, DataError, missing_dependency
+from firstpage.core import Array, DataError, install_command, missing_dependency
 from firstpage.core.engine import resolve
 from firstpage.search.encoders.encoder import Encoder, with_prefix
 from firstpage.search.encoders.model_files import (
@@ -87,7 +87,7 @@ def check_modules(name: str, folder: Path) -> None:
     if other := _unknown_modules(folder):
         raise DataError(
             f"encoder {name}: its module {other[0]!r} is not supported here; install "
-            "sentence-transformers (pip install 'firstpage[sentence-transformers]')."
+            f"sentence-transformers: {install_command('sentence-transformers')}"
         )
 
 
