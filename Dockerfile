@@ -1,9 +1,11 @@
 # The labeling application.  docker build -t firstpage . && docker run -p 8210:8210 -v labels:/project firstpage
 FROM python:3.12-slim AS build
 WORKDIR /src
+# The version, since the history that has it is not copied: --build-arg VERSION=0.1.0
+ARG VERSION
 COPY pyproject.toml requirements.txt README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels --constraint requirements.txt \
+RUN SETUPTOOLS_SCM_PRETEND_VERSION="$VERSION" pip wheel --no-cache-dir --wheel-dir /wheels --constraint requirements.txt \
     ".[web,postgres,search,tables,zstd]"
 
 FROM python:3.12-slim

@@ -20,6 +20,8 @@ endif
 SOURCES := src/firstpage/$(PACKAGE)
 TESTS := tests/$(PACKAGE)
 endif
+# The Pythons on which a release is tried, all that are here by default: make release PYTHONS="3.11 3.13"
+PYTHONS ?=
 # SYSTEM=no: no system package is installed, and the tests that need a missing one are skipped.
 SYSTEM ?= yes
 # One process more than cores: many tests wait for a server, a browser or a cluster.
@@ -28,7 +30,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 LOCAL := not (browser or cluster or postgres or data or torch)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1) $(TESTS)
 
-.PHONY: help demo test quick lowest durations system lint check format coverage stress indices emulated bench soak docs clean
+.PHONY: help demo test quick lowest durations system lint check format coverage stress indices emulated bench soak docs release changelog sizes clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -77,6 +79,10 @@ lint: $(READY)  ## format, lint, types, import contract: checks, and rewrites no
 	$(BIN)/mypy $(SOURCES) $(TESTS)
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format --default-filetype yaml CITATION.cff
 
 check: lint test  ## everything that a submission must pass; of one package: PACKAGE=evaluation
 
@@ -116,6 +122,8 @@ bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/dense.py
 	$(BIN)/python benchmarks/hybrid.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/clicks_logs.py
+	$(BIN)/python benchmarks/click_models.py
 
 soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
 	$(BIN)/python -m pytest -n $(CORES) -m hypothesis --hypothesis-profile=thorough
@@ -127,5 +135,21 @@ soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killin
 docs: $(READY)  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
+$(VENV)-release/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)-release/bin/uv pip install --quiet --python $(VENV)-release/bin/python --group release
+	touch $@
+
+release: $(VENV)-release/.ready  ## build the last commit twice, check it, and try it on every Python here; writes dist/
+	$(VENV)-release/bin/python -m tests.release.artifacts dist
+	$(VENV)-release/bin/python -m tests.release.environments dist $(PYTHONS)
+
+sizes: $(VENV)-release/.ready  ## what the wheel of dist/ installs, by extra, in MB
+	$(VENV)-release/bin/python -m tests.release.sizes dist
+
+changelog: $(VENV)-release/.ready  ## print the changes since the last release; VERSION=0.2.0 writes them to CHANGELOG.md
+	$(VENV)-release/bin/towncrier build --yes $(if $(VERSION),--version $(VERSION),--draft --version unreleased)
+
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-release dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

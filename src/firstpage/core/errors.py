@@ -6,10 +6,12 @@ exits with status 1; a library user catches `FirstpageError`.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from importlib.util import find_spec
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 EXTRAS = {  # the modules of extras that a command checks before it begins
@@ -134,8 +136,38 @@ def missing_dependency(package: str, extra: str, feature: str) -> MissingDepende
     """Return the error for an optional package that `feature` needs and that is not installed."""
     return MissingDependency(
         f"{feature} needs the package '{package}', which is not installed. "
-        f"Install it with: pip install 'firstpage[{extra}]'"
+        f"Install it with: {install_command(extra)}"
     )
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs extras, such as "web,search", where Firstpage is installed.
+
+    The package's record of its origin says whether that was an index, a checkout, a file or a
+    repository.  If the origin is gone, or no index has this version, the command names the
+    packages of the extras.
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.request import url2pathname
+
+    try:
+        package = distribution("firstpage")
+    except PackageNotFoundError:  # sources that are on the path, and not installed
+        return f'pip install -e "{Path(__file__).parents[3]}[{extra}]"'
+    origin = json.loads(package.read_text("direct_url.json") or "{}")
+    url = origin.get("url", "")
+    path = url2pathname(url.removeprefix("file://")) if url.startswith("file://") else ""
+    if (path and not Path(path).exists()) or (not origin and "dev" in package.version):
+        of_extras = re.compile(rf"""(.+?) *; *extra == ['"]({extra.replace(",", "|")})['"]""")
+        matches = [of_extras.fullmatch(requirement) for requirement in package.requires or ()]
+        return "pip install " + " ".join(f'"{match[1]}"' for match in matches if match)
+    if "dir_info" in origin:
+        editable = "-e " if origin["dir_info"].get("editable") else ""
+        return f'pip install {editable}"{path}[{extra}]"'
+    if "vcs_info" in origin:
+        url = f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}"
+    return f'pip install "firstpage[{extra}]{" @ " + url if url else ""}"'
 
 
 def require_extras(feature: str, *extras: str) -> None:
