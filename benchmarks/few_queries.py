@@ -18,7 +18,7 @@ import numpy as np
 
 import firstpage as fp
 from firstpage.data import fold_subsets, split_folds
-from firstpage.search import Pools
+from firstpage.search import CandidatePools
 
 SETS = ("all", "short")
 RANKERS = {
@@ -37,7 +37,7 @@ def values_of(index: fp.Index, queries: list[tuple[str, str]], qrels: fp.Qrels) 
     run = index.candidates(queries, DEPTH)
     texts = dict(queries)
     listed = [(name, texts[name]) for name in run.queries]
-    pools = Pools(index.forward, index.engine, listed, qrels)
+    pools = CandidatePools(index.forward, index.engine, listed, qrels)
     table: dict[str, dict[str, float]] = {}
     for subsets in fold_subsets(len(listed), FOLDS, 0):
         scoring, _ = pools.tune({listed[i][0] for s in subsets[:-1] for i in s.tolist()})

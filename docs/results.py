@@ -3,9 +3,9 @@
     python docs/results.py DATA               # all of them, in about an hour of CPU time
     python docs/results.py DATA ties trees    # some of them
 
-DATA is a folder with mq2008, ohsumed and ukpconvarg1.  `trees` and `tree ablation` need the peers
-of benchmarks/requirements.txt.  `make docs` then writes the tables of the pages, and a test
-compares them with the file.
+DATA is a folder with mq2008, ohsumed, ukpconvarg1, cast2019, judges and passages.  `trees` and
+`tree ablation` need the peers of benchmarks/requirements.txt.  `make docs` then writes the tables
+of the pages, and a test compares them with the file.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ COMMANDS = {
     + "".join(f" --budget {budget}" for budget in (20, 40, 60, 80, 140)),
     "coverage": "python benchmarks/machines.py coverage --data .",
     "routing": "python benchmarks/machines.py routing --topics 8 --data .",
+    "rivals": "python benchmarks/label_rivals.py --data . --queries 40",
+    "real machines": "python benchmarks/label_machines.py --data .",
     "trees": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2",
     "tree ablation": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2 "
     "--ablation",

@@ -11,10 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,7 +56,8 @@ if (
 
 from firstpage.core import kernels  # noqa: E402
 from firstpage.core.engine.threads import available  # noqa: E402
-from firstpage.core.kernels.compiler import decorators  # noqa: E402
+from firstpage.core.kernels.compiler import decorators, object_cache  # noqa: E402
+from firstpage.core.kernels.compiler.functions import Subroutine  # noqa: E402
 from tests import durations  # noqa: E402
 from tests.cross_compiler import request_kernels  # noqa: E402
 
@@ -77,6 +81,41 @@ def pytest_configure(config: pytest.Config) -> None:
     assert config.cache is not None
     os.environ["FIRSTPAGE_CACHE"] = str(config.cache.mkdir("firstpage"))
     request_kernels()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        compile_once(config.cache.mkdir("locks"))
+
+
+def compile_once(folder: Path) -> None:
+    """Let a worker wait for a kernel that another one compiles, and load its machine code."""
+    compile_kernel = object_cache.compile_kernel
+
+    def compiled(kernel: Subroutine[Any, Any], types: tuple[str, ...]) -> object_cache.ObjectCode:
+        with (folder / object_cache.cache_file(kernel, types).name).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return object_cache.load_cached(kernel, types) or compile_kernel(kernel, types)
+
+    object_cache.compile_kernel = compiled
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let every worker import other test modules first.
+
+    In a fresh clone that compiles the assertions of all tests, which takes longer than importing
+    compiled ones: each worker compiles some, and then reads what the others compiled.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        return
+    root = session.config.rootpath
+    folders = [session.config.invocation_params.dir / argument for argument in session.config.args]
+    files = [file for folder in folders for file in sorted(folder.rglob("test_*.py"))]
+    first = len(files) * int(worker[2:]) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in files[first:] + files[:first]:
+            with suppress(Exception, pytest.skip.Exception):  # collecting says what is wrong
+                import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
@@ -104,7 +143,7 @@ MARKED_BY_FIXTURE = {
 }
 
 
-LONGEST = ("test_kill_server.py", "test_fallback.py", "test_cluster.py", "test_threads.py")
+LONGEST = ("test_kill_server.py", "test_fallback.py", "test_cluster.py")
 WAITING = ("test_cluster_trees.py", "test_slow_clients.py", "test_workers.py")
 
 

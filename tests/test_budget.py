@@ -68,7 +68,7 @@ def test_one_package_is_checked_alone() -> None:
     assert re.search(r"pytest -n \d+ tests/evaluation$", commands, re.MULTILINE)
     unknown = make("check", "PACKAGE=evalution")
     assert unknown.returncode == 2
-    assert "there is no package evalution; there are: cli core data" in unknown.stderr
+    assert "there is no package evalution; there are: cli clicks core data" in unknown.stderr
 
 
 @pytest.mark.parametrize(("system", "installs"), [("yes", True), ("no", False)])

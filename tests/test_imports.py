@@ -6,6 +6,8 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +17,7 @@ import grimp
 import pytest
 
 import firstpage
-from firstpage.core.lazy import stub_imports
+from firstpage.core.lazy import public_names, stub_imports
 
 ROOT = Path(firstpage.__file__).parent
 PROJECT = ROOT.parents[1]
@@ -24,7 +26,7 @@ IMPORT = re.compile(r"from (firstpage[\w.]*) import (?:\(([^)]*)\)|([^\n(]+))")
 FACES = {
     ".".join(("firstpage", *f.relative_to(ROOT).parts[:-1])): f for f in ROOT.rglob("__init__.pyi")
 }
-LISTED = {face: stub_imports(stub) for face, stub in FACES.items()}
+LISTED = {face: {*stub_imports(stub), *public_names(stub)} for face, stub in FACES.items()}
 
 
 def test_no_import_leads_in_a_circle() -> None:
@@ -39,11 +41,40 @@ def package_of(file: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
-def imports_from_other_packages(file: Path) -> Iterator[tuple[str, str, int]]:
+@dataclass
+class Uses:
+    """What a file uses of others, each with name and line, and what it defines."""
+
+    imported: list[tuple[str, str, int]]  # of other packages, with the module
+    through_faces: list[tuple[str, str, int]]  # of faces that it imports as a whole
+    private: list[tuple[str, int]]
+    classes: list[str]
+    defined: set[str]
+
+
+@cache
+def uses(file: Path) -> Uses:
+    """Parse a file: all of them take seconds, and tests that follow one another share them."""
+    tree = ast.parse(file.read_text())
+    nodes = list(ast.walk(tree))
+    return Uses(
+        list(imports_from_other_packages(file, nodes)),
+        list(names_through_faces(tree, nodes)),
+        [
+            (node.attr, node.lineno)
+            for node in nodes
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_")
+        ],
+        [node.name for node in nodes if isinstance(node, ast.ClassDef)],
+        set(definitions(nodes)),
+    )
+
+
+def imports_from_other_packages(file: Path, nodes: list[ast.AST]) -> Iterator[tuple[str, str, int]]:
     """Yield module, name and line of what a file imports from another package."""
     if not package_of(file):  # the root's own modules compose the package
         return
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 assert not alias.name.startswith("firstpage."), f"{file}:{node.lineno}"
@@ -53,21 +84,27 @@ def imports_from_other_packages(file: Path) -> Iterator[tuple[str, str, int]]:
                 yield from ((module, alias.name, node.lineno) for alias in node.names)
 
 
-def names_through_faces(file: Path) -> Iterator[tuple[str, str, int]]:
+def names_through_faces(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[tuple[str, str, int]]:
     """Yield face, name and line of what a file takes from a face that it imports as a whole."""
-    tree = ast.parse(file.read_text())
     faces = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if f"{node.module}.{alias.name}" in FACES
-        and alias.name not in LISTED.get(str(node.module), ())
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(ast.Name(name), attribute) if name in faces:
                 yield faces[name], attribute, node.lineno
+
+
+def definitions(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
 
 
 def test_packages_take_from_each_other_only_names_of_faces() -> None:
@@ -75,10 +112,10 @@ def test_packages_take_from_each_other_only_names_of_faces() -> None:
     for file in MODULES:
         direct = [
             (module, name, line)
-            for module, name, line in imports_from_other_packages(file)
+            for module, name, line in uses(file).imported
             if f"{module}.{name}" not in FACES
         ]
-        for module, name, line in (*direct, *names_through_faces(file)):
+        for module, name, line in (*direct, *uses(file).through_faces):
             count += 1
             if name not in LISTED.get(module, ()):
                 wrong.append(f"{file.relative_to(ROOT)}:{line}: {name} of {module}")
@@ -97,7 +134,7 @@ def test_faces_list_only_names_that_are_taken() -> None:
         for module, several, one in IMPORT.findall(text)
         for name in re.findall(r"(\w+)(?: as \w+)?,?", several or one)
     }
-    taken |= {(face, name) for file in MODULES for face, name, _ in names_through_faces(file)}
+    taken |= {(face, name) for file in MODULES for face, name, _ in uses(file).through_faces}
     idle = [
         f"{face}: {name}"
         for face, stub in FACES.items()
@@ -126,20 +163,11 @@ def test_imports_of_scripts_exist() -> None:
     assert missing == []
 
 
-def private_definitions(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.id if isinstance(node, ast.Name) else node.attr
-
-
 def test_every_class_has_a_name_of_its_own() -> None:
     files = defaultdict(list)
     for file in MODULES:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ClassDef):
-                files[node.name].append(file.relative_to(ROOT).as_posix())
+        for name in uses(file).classes:
+            files[name].append(file.relative_to(ROOT).as_posix())
     assert len(files) > 500
     assert not {name: paths for name, paths in files.items() if len(paths) > 1}
 
@@ -148,14 +176,9 @@ def test_no_package_uses_private_names_of_another() -> None:
     defined: defaultdict[str, set[str]] = defaultdict(set)
     used: list[tuple[Path, int, str]] = []
     for file in MODULES:
-        tree = ast.parse(file.read_text())
-        for name in private_definitions(tree):
+        for name in uses(file).defined:
             defined[name].add(package_of(file))
-        used += [
-            (file, node.lineno, node.attr)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and node.attr.startswith("_")
-        ]
+        used += [(file, line, name) for name, line in uses(file).private]
     named_tuples = {"_fields", "_replace", "_asdict"}
     wrong = [
         f"{file.relative_to(ROOT)}:{line}: {name} of {', '.join(sorted(defined[name]))}"

@@ -60,6 +60,14 @@ GROUPS = (
         package="interop",
     ),
     Group(
+        "Logs of clicks", "Sessions of people who searched ([guide](clicks.md)).", package="clicks"
+    ),
+    Group(
+        "Clicks",
+        "What logs of clicks contain ([guide](clicks.md)).",
+        "firstpage.clicks",
+    ),
+    Group(
         "Evaluate and compare",
         "Measures, conventions and significance tests ([guide](evaluate.md), [all measures](measures.md), [conventions](conventions.md)).",
         package="evaluation",

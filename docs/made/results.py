@@ -178,6 +178,66 @@ def routing(recorded: dict[str, Any]) -> str:
     return _table(head, ([*row[:2], *(cell.removeprefix("0") for cell in row[2:])] for row in rows))
 
 
+REAL_HEADS = {
+    "judges": [
+        "machine", "kappa", "agreement", "order of systems", "correlation", "bias", "coverage",
+        "width", "people alone", "as good as",
+    ],
+    "documents": [
+        "machine", "10 queries: error", "coverage", "width", "4 of 10 documents: error",
+        "coverage", "width",
+    ],
+    "adjudication": [
+        "people judge", "documents", "kappa", "order of systems", "error of NDCG@10", "changed",
+    ],
+    "position": [
+        "queries", "answers", "prefers the first", "of equal grades", "pairs in both orders",
+        "same answer", "one order: accuracy", "both: decided", "accuracy",
+        "bits per request: one order", "both orders",
+    ],
+}  # fmt: skip
+
+
+def real_machines(name: str, recorded: dict[str, Any]) -> str:
+    """Return a table of machines that judged real documents, beside people."""
+    rows = recorded["real machines"]["values"][name]
+    short = (
+        [re.sub(r"^(-?)0\.", r"\1.", cell).replace("nan", "") for cell in row[1:]] for row in rows
+    )
+    return _table(
+        REAL_HEADS[name], ([row[0], *cells] for row, cells in zip(rows, short, strict=True))
+    )
+
+
+def rivals(recorded: dict[str, Any], sets: Sequence[str], agreement: bool) -> str:
+    """Return recall / kNDCG by answers per document; `*` if different from `adaptive`."""
+    values = recorded["rivals"]["values"]
+    head, ratios = ["recall / kNDCG"], (1.0, 2.0, 4.0)
+    for name in sets:
+        title = name.partition(",")[0]
+        head += [f"{title}, {ratio:g} n" for ratio in ratios]
+        head += [f"{title}, agreement"] if agreement else [f"{title}, recorded"]
+    rows: dict[str, list[str]] = {}
+    for name in sets:
+        for row in values[name]["rows"]:
+            cells = rows.setdefault(row["strategy"], [f"`{row['strategy']}`"])
+            marks = [
+                "*" if abs(row[f"{m} difference"]) > row[f"{m} half"] else ""
+                for m in ("recall", "kNDCG")
+            ]
+            numbers = [
+                _number(row[m], 3) + mark
+                for m, mark in zip(("recall", "kNDCG"), marks, strict=True)
+            ]
+            cells.append(" / ".join(numbers))
+            if row["ratio"] == ratios[-1]:
+                last = _number(row["agreement"], 3) if agreement else f"{row['recorded']:.0%}"
+                cells.append(last)
+    return _table(head, rows.values())
+
+
+RIVAL_SETS = ("arguments", "cast", "dl")
+RECORDED_SETS = ("cast, all pairs recorded", "dl, all pairs recorded")
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "trees": trees,
     "tree ablation": ablation,
@@ -189,4 +249,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "strategies": strategies,
     "coverage": coverage,
     "routing": routing,
+    "rivals": partial(rivals, sets=RIVAL_SETS, agreement=False),
+    "rivals recorded": partial(rivals, sets=RECORDED_SETS, agreement=True),
+    **{f"real {name}": partial(real_machines, name) for name in REAL_HEADS},
 }

@@ -12,5 +12,8 @@ The names are listed in `__init__.pyi`.
 
 from firstpage.core.lazy import lazy_namespace
 
-__version__ = "0.1.0"
+try:
+    from firstpage._version import __version__
+except ModuleNotFoundError:  # sources that were never built or installed
+    __version__ = "0+unknown"
 __getattr__, __dir__, __all__ = lazy_namespace(__name__, __file__)

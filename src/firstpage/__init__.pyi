@@ -1,9 +1,13 @@
+from firstpage import clicks as clicks
 from firstpage import demo as demo
 from firstpage import extend as extend
 from firstpage import interop as interop
 from firstpage import labeling as labeling
 from firstpage import papers as papers
 from firstpage import results as results
+from firstpage.clicks import Sessions as Sessions
+from firstpage.clicks import evaluate_clicks as evaluate_clicks
+from firstpage.clicks import read_sessions as read_sessions
 from firstpage.core import DataError as DataError
 from firstpage.core import FirstpageError as FirstpageError
 from firstpage.core import FirstpageWarning as FirstpageWarning
@@ -56,6 +60,8 @@ from firstpage.evaluation.measures import pair_accuracy as pair_accuracy
 from firstpage.interop.export.hybrid import export_fusion as export_fusion
 from firstpage.interop.export.targets import export as export
 from firstpage.learning import torch as torch
+from firstpage.learning.clicks import ClickTraining as ClickTraining
+from firstpage.learning.clicks import from_clicks as from_clicks
 from firstpage.learning.models import explain as explain
 from firstpage.learning.rankers import SVMMAP as SVMMAP
 from firstpage.learning.rankers import AdaRank as AdaRank
@@ -79,6 +85,7 @@ from firstpage.learning.rankers import Regression as Regression
 from firstpage.learning.rankers import TopMargin as TopMargin
 from firstpage.learning.rankers import TopRank as TopRank
 from firstpage.learning.rankers import TopSlack as TopSlack
+from firstpage.learning.rankers import YetiRank as YetiRank
 from firstpage.learning.rankers import cross_validate as cross_validate
 from firstpage.learning.rankers import load as load
 from firstpage.learning.rankers import metric as metric

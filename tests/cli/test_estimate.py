@@ -62,3 +62,31 @@ def test_wrong_files_are_one_line(run, files: Path) -> None:
     short = run("estimate", "x.run", *JUDGMENTS)
     assert short.returncode == 1
     assert "of 20 drawn queries have no human judgments" in short.stderr
+
+
+def test_several_sources_become_one_file(run, files: Path) -> None:
+    fp.write_qrels(fp.Qrels.from_dict(HUMAN), "people.qrels")
+    sources = ("--human", "people.qrels", "--machine", "machine.qrels", "--machine", "clicks.qrels")
+    clicks = {query: {d: g / 2 for d, g in grades.items()} for query, grades in HUMAN.items()}
+    fp.write_qrels(fp.Qrels.from_dict({**clicks, "new": {"a": 0.5, "b": 0}}), "clicks.qrels")
+    done = run("estimate", *sources, "--combined", "all.qrels")
+    assert done.returncode == 0
+    assert "judgments combined" in done.stdout
+    assert "firstpage train DATA --qrels all.qrels" in done.stderr
+    combined = fp.read_qrels("all.qrels").to_dict()
+    assert {query: combined[query] for query in HUMAN} == HUMAN
+    assert combined["new"]["a"] > combined["new"]["b"]
+    evaluated = run("evaluate", "x.run", "--qrels", "all.qrels", "-m", "RR")
+    assert evaluated.returncode == 0
+    weights = run("estimate", *sources, "--combined", "all.qrels", "--json").stdout
+    assert [s["name"] for s in json.loads(weights)["sources"]] == ["machine.qrels", "clicks.qrels"]
+
+
+def test_combining_takes_no_options_of_runs(run, files: Path) -> None:
+    fp.write_qrels(fp.Qrels.from_dict(HUMAN), "people.qrels")
+    sources = ("--human", "people.qrels", "--machine", "machine.qrels")
+    assert "give RUNS to measure" in run("estimate", *sources).stderr
+    wrong = run("estimate", *sources, "--combined", "all.qrels", "-m", "RR")
+    assert (wrong.returncode, "--measure requires RUNS" in wrong.stderr) == (2, True)
+    assert not Path("all.qrels").exists()
+    assert "the --sample that people judged" in run("estimate", "x.run", *sources).stderr

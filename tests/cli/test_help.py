@@ -23,7 +23,11 @@ NOT_RUN = (  # servers, network access, and minutes of work
     "firstpage serve",
     "firstpage candidates --engine",
     "firstpage label serve",
+    "firstpage experiment prune",  # tests/serving/test_event_log.py
+    "firstpage experiment erase",
     "firstpage reproduce zhou2013",
+    "firstpage rerank candidates.run shop.index queries.jsonl --calls",
+    "firstpage rerank candidates.run shop.index queries.jsonl --ask",
     "firstpage label judge shop --assessor robot --model",
     "firstpage label import",
     "firstpage label tokens shop --revoke",
@@ -109,7 +113,9 @@ def test_every_default_value_is_shown(context: click.Context) -> None:
         if isinstance(option, click.Option) and not option.is_flag and not option.multiple:
             default = option.get_default(context)
             if isinstance(default, (int, float, str, tuple)):
-                assert option.show_default, option.opts
+                record = option.get_help_record(context)
+                assert record is not None
+                assert "[default: " in record[1] or "; default: " in record[1], option.opts
 
 
 def test_examples_parse(context: click.Context) -> None:

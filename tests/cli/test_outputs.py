@@ -17,7 +17,10 @@ ALL_SUFFIXES = sorted(
     {*FOREIGN_SUFFIXES, *(s for name in (*DATA, *SUFFIXES) for s in suffixes(name))}
 )
 OUTPUT_PARAMETERS = ("output", "html", "target", "folder", "per_query", "trials_to", "checkpoint")
-INPUT_FOLDERS = {"crossval": {"folder"}}  # folders that are read, not written
+INPUT_FOLDERS = {
+    "crossval": {"folder"},
+    "experiment": {"folder"},
+}  # folders that are read, not written
 
 
 def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

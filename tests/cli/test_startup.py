@@ -29,13 +29,19 @@ HEAVY = ("scipy", "sklearn", *SEVERAL)
 TRAINING = ("firstpage.learning.rankers.base", "firstpage.learning.solvers")
 # scikit-learn, of which rankers are estimators, imports pandas and PyArrow where they are installed.
 NOT_BY_RANKERS = ("numba", "rich", "polars", *WEB)
-# Measures that the commands below do not compute, and what only reads versions of packages.
+# Measures that the commands below do not compute, comparisons and gates, and what only reads
+# versions of packages.
 NOT_BY_NDCG = (
     "email",
     "importlib.metadata",
+    "statistics",
+    "xml.etree.ElementTree",
+    "firstpage.evaluation.comparison.comparison",
     "firstpage.evaluation.measures.diversity",
     "firstpage.evaluation.measures.order",
+    "firstpage.evaluation.measures.preference_accuracy",
     "firstpage.evaluation.measures.user_models",
+    "firstpage.evaluation.planning.release_gate",
 )
 OTHERS = ("firstpage.cli.compare", "firstpage.cli.train", "firstpage.cli.label")
 ABSENT = {  # command: modules that it must not import

@@ -13,6 +13,7 @@ import firstpage as fp
 from firstpage.demo import collection as module
 from firstpage.demo.collection import ANSWER, name_words
 from firstpage.demo.questions import QUESTIONS
+from tests.patience import PATIENCE
 
 NEWER = {"itertools.batched": (3, 12)}  # answers that old versions of Python lack
 
@@ -73,7 +74,7 @@ def test_an_answer_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) 
 def test_a_python_without_docstrings_is_refused() -> None:
     code = "import firstpage as fp; fp.demo.stdlib_collection()"
     command = [sys.executable, "-OO", "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.stderr.count("firstpage.core.errors.DataError: this Python has only ") == 1
 
 

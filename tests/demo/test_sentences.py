@@ -127,3 +127,21 @@ def test_the_learned_measure_may_change_the_verdict() -> None:
         difference("B", -0.2, 0.01)
     )
     assert "on 8 held-out preferences it is better. By" in sentence(difference("A", 0.2, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("gain", "p", "relation"),
+    [
+        (0.02, 0.3, "not shown to differ from"),
+        (0.02, 0.01, "better than"),
+        (-0.02, 0.01, "worse than"),
+    ],
+)
+def test_the_aggregated_ranking(gain: float, p: float, relation: str) -> None:
+    gained = SimpleNamespace(
+        **vars(difference("aggregate", gain, p)),
+        **{"measure": "NDCG@5", "low": -0.1, "high": 0.1, "p": p},
+        **{"wins": 1, "ties": 2, "losses": 3},
+    )
+    text = sentences.combination(cast(Any, SimpleNamespace(combination_gain=gained)))
+    assert f"ranking is {relation} the best single one (plain): {gain:+.3f} in NDCG@5" in text

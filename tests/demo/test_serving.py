@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from firstpage.core import errors
-from firstpage.core.errors import FirstpageError
+from firstpage.core.errors import FirstpageError, install_command
 from firstpage.demo import loop
 from firstpage.demo.output import KIND, Folder, StepPrinter
 from firstpage.labeling.app import server as served
@@ -178,7 +178,7 @@ def test_all_extras_are_named_before_any_work(
     result = run("demo", "-o", tmp_path / "x", *options)
     assert result.returncode == 1
     assert f"The demo needs the package '{module}'" in result.stderr
-    assert f"pip install 'firstpage[{extras}]'" in result.stderr
+    assert install_command(extras) in result.stderr
     assert not (tmp_path / "x").exists()
 
 

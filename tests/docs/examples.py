@@ -20,7 +20,7 @@ from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from tests.demo.small import small_collection
 from tests.narrow import dense, present
 
-# Pages whose blocks begin in an empty folder; README.md and loop.md run the demo first.
+# Pages whose blocks begin in an empty folder; README.md and loop.md run the demo there.
 FROM_NOTHING = ("README.md", "loop.md", "texts.md")
 whole_collection = cache(fp.demo.stdlib_collection)
 
@@ -53,6 +53,7 @@ def write_examples(folder: Path) -> None:
     fp.write_qrels(data, folder / "test.qrels")
     noise = np.random.default_rng(1).integers(-1, 2, data.n_docs)
     fp.write_qrels(data.with_labels(np.clip(data.y + noise, 0, 2)), folder / "robot.qrels")
+    fp.write_qrels(data.with_labels(np.clip(data.y - noise, 0, 2)), folder / "clicks.qrels")
     good = recipe.true_utility(dense(data.X))
     other = np.random.default_rng(0).random(data.n_docs)
     for name, scores in (("ours", good), ("theirs", other)):
@@ -77,6 +78,7 @@ def write_examples(folder: Path) -> None:
     for_search(folder)
     for_dcglearn(folder)
     for_import(folder)
+    for_clicks(folder)
 
 
 def for_labeling(folder: Path) -> None:
@@ -99,6 +101,48 @@ def for_labeling(folder: Path) -> None:
             file.write(json.dumps({**row, "right": f"e{n}", "outcome": outcome}) + "\n")
     votes = [f"t,d{a},d{b},a1" for a, b in combinations(range(6), 2)]
     (folder / "votes.csv").write_text("\n".join(["topic,arg1,arg2,vote", *votes, ""]))
+
+
+def for_clicks(folder: Path) -> None:
+    """A log in the form of Yandex: random orders of products, clicked by attractiveness and rank."""
+    rng = np.random.default_rng(0)
+    pages = []
+    for n in range(600):
+        query = f"q{1 + n % 3}"
+        shown = rng.permutation(12)[:10]
+        clicks = rng.random(10) < (1 + shown % 3) / (4 * np.arange(1, 11) ** 0.7)
+        results = ",".join(f"sku-{d}" for d in shown)
+        pages.append(f"{query}\t{results}:{','.join(f'sku-{d}' for d in shown[clicks])};\n")
+    (folder / "clicks.log").write_text("".join(pages))
+    (folder / "shop.csv").write_text(
+        "words,sku,place,click\nred shoes,a,1,0\nred shoes,b,2,1\nhats,c,1,1\n"
+    )
+    grades = {f"q{q}": {f"sku-{d}": d % 3 for d in range(12)} for q in (1, 2, 3)}
+    fp.write_qrels(fp.Qrels.from_dict(grades), folder / "people.qrels")
+    for_experiments(folder, rng)
+
+
+def for_experiments(folder: Path, rng: np.random.Generator) -> None:
+    """Two rankings of the queries of the clicks, and a log of both, interleaved."""
+    skus = [f"sku-{d}" for d in range(12)]
+    orders = {"current": skus, "next": sorted(skus, key=lambda sku: -(int(sku[4:]) % 3))}
+    for name, order in orders.items():
+        scores = {sku: float(-rank) for rank, sku in enumerate(order)}
+        fp.write_run(fp.Run.from_dict({f"q{q}": scores for q in (1, 2, 3)}), folder / f"{name}.run")
+    lines: list[dict[str, object]] = []
+    for n in range(1200):
+        shown = fp.clicks.interleave(list(orders.values()), length=10, key=f"user {n}")
+        told = {"experiment": "next", "digest": "5f0c", "arms": list(orders), **shown.to_dict()}
+        query = {"application": "shop", "query_id": f"s{n}", "client_id": f"user {n}"}
+        time = 1_790_000_000_000 + n * 600_000
+        hits = {"query_response_hit_ids": shown.documents, "query_attributes": told}
+        lines.append({**query, "user_query": f"q{1 + n % 3}", "timestamp": time, **hits})
+        for rank, sku in enumerate(shown.documents, 1):
+            if rng.random() < (1 + int(sku[4:]) % 3) / (4 * rank**0.7):
+                place = {"object": {"object_id": sku}, "position": {"ordinal": rank}}
+                event = {"action_name": "click", "timestamp": time + rank}
+                lines.append({**query, **event, "event_attributes": place})
+    (folder / "events.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
 
 
 def for_search(folder: Path) -> None:
@@ -136,6 +180,8 @@ def graded_lists(folder: Path) -> None:
         "    return 'left' if left.body.count('boot') > right.body.count('boot') else 'right'\n"
         "def longer(query, left, right):\n"
         "    return 'left' if len(left.body) > len(right.body) else 'right'\n"
+        "def longest(query, documents):\n"
+        "    return [d.key for d in sorted(documents, key=lambda d: -len(d.body))]\n"
     )
 
 

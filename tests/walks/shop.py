@@ -38,6 +38,10 @@ def assess(query, left, right):
     return "left" if (-a, left.key) < (-b, right.key) else "right"
 
 
+def longest(query, documents):
+    return [each.key for each in sorted(documents, key=lambda each: -len(each.body))]
+
+
 def page(query, left, right):
     """Prefer the page whose documents are better, the first ones above all."""
     values = [
@@ -148,3 +152,31 @@ def write_search_log(folder: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(("query", "docid", "rating"))
         writer.writerows(judged)
+
+
+def write_clicks(folder: Path, run: dict[str, dict[str, float]], pages: int = 60) -> None:
+    """Write ubi.ndjson: pages of a ranking that is shuffled a little, clicked by grade and rank."""
+    rng = random.Random(3)
+    known = json.loads((folder / "known.json").read_text())
+    rows: list[dict[str, Any]] = []
+    for query in queries():
+        ranked = sorted(run.get(query["id"], {}), key=lambda d: -run[query["id"]][d])[:12]
+        for page in range(pages):
+            name = f"{query['id']}-{page}"
+            rows.append({"application": "shop", "query_id": name, "user_query": query["text"],
+                         "client_id": name, "timestamp": 1733788800000})  # fmt: skip
+            shown = sorted(range(len(ranked)), key=lambda place: place + rng.gauss(0, 3))[:8]
+            for rank, place in enumerate(shown, 1):
+                document = ranked[place]
+                level = known[query["id"]].get(document, 0)
+                actions = ["impression"]
+                if rng.random() < (0.05 + 0.2 * level) / rank:
+                    actions.append("click")
+                rows += [
+                    {"application": "shop", "action_name": action, "query_id": name,
+                     "session_id": name, "timestamp": 1733788801000,
+                     "event_attributes": {"object": {"object_id": document},
+                                          "position": {"ordinal": rank}}}
+                    for action in actions
+                ]  # fmt: skip
+    (folder / "ubi.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import click
 import pytest
 
+import firstpage as fp
 from firstpage.cli import app, main
 from firstpage.cli.outputs import OutputFile
 from tests.walks.shop import write_search_log, write_texts
@@ -48,6 +49,7 @@ label export labels -o truth.jsonl
 label export labels --content log -o log.csv
 label export labels --content pairs -o pairs.csv
 label backup labels -o labels.db
+rerank bm25.run shop.index queries.jsonl --assessor taste:longest --calls 2 --cache replies.jsonl --labels asked.csv -o asked.run
 label setup pages --tool lists --index shop.index --queries queries.jsonl --run bm25.run --run other.run --k 5 --qrels graded.qrels --assessor ada
 label judge pages --assessor ada --function taste:page
 label export pages --content preferences -o preferences.jsonl
@@ -58,12 +60,18 @@ aggregate bm25.run learned.run --method learned --qrels graded.qrels --save-mode
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
 dcglearn choose preferences.jsonl --measure measure.json --count 5 -o pool.jsonl
 """
+CLICKS = """
+clicks describe pages.log --save sessions.parquet
+clicks fit sessions.parquet -m PBM -o pbm.json
+clicks propensities sessions.parquet -o propensities.json --trust --qrels graded.qrels --trust-to trust.json
+"""
 READ = {
     "index of texts": """
         index --add more.jsonl -o shop.index
         candidates shop.index queries.jsonl -o again.run
         features shop.index queries.jsonl bm25.run -o again.parquet
         search shop.index shoe
+        rerank bm25.run shop.index queries.jsonl --assessor taste:longest --calls 2 -o asked2.run
         label setup again --index shop.index --queries queries.jsonl
         label export labels --content data --index shop.index -o labeled.parquet""",
     "run": """
@@ -75,6 +83,8 @@ READ = {
         hybrid bm25.run learned.run --qrels graded.qrels --folds 2
         label setup pooled --index shop.index --queries queries.jsonl --run bm25.run --run learned.run
         dcglearn compare NDCG@5 NDCG@10 --qrels graded.qrels --run bm25.run --run learned.run
+        rerank asked.run shop.index queries.jsonl --assessor taste:longest --calls 1 -o asked3.run
+        clicks safe sessions.parquet --old bm25.run --new learned.run --propensities propensities.json
         describe learned.run
         convert learned.run learned.txt --to run""",
     "features and labels": """
@@ -93,6 +103,8 @@ READ = {
         rank model3.json shards -o scores3.txt
         evaluate shards --scores scores3.txt""",
     "judgments": """
+        clicks judge sessions.parquet --against graded.qrels -o clicked5.qrels
+        clicks preferences sessions.parquet --qrels graded.qrels -o clicked6.jsonl
         train ListNet data.parquet --qrels truth.qrels -o model4.json
         crossval data.parquet ListNet --qrels graded.qrels --folds 3
         convert data.parquet judged.parquet --qrels truth.qrels
@@ -120,6 +132,31 @@ READ = {
         evaluate data.parquet --model model.json
         search shop.index shoe --model model.json
         export model.json --to numpy -o scorer.py""",
+    "log of clicks": """
+        clicks describe pages.log
+        clicks fit pages.log -m RankCTR
+        clicks propensities pages.log
+        clicks judge pages.log -o clicked.qrels
+        clicks preferences pages.log --qrels graded.qrels -o clicked1.jsonl
+        clicks safe pages.log --old bm25.run --new other.run --propensities propensities.json -o safe1.run
+        train ListNet data.parquet --clicks pages.log -o model9.json""",
+    "sessions": """
+        clicks describe sessions.parquet
+        clicks fit sessions.parquet -m RankCTR
+        clicks propensities sessions.parquet
+        clicks judge sessions.parquet -o clicked2.qrels
+        clicks preferences sessions.parquet --qrels graded.qrels -o clicked2.jsonl
+        clicks safe sessions.parquet --old bm25.run --new other.run --propensities propensities.json -o safe2.run
+        train RankNet data.parquet --clicks sessions.parquet -o model10.json""",
+    "click model": "clicks judge sessions.parquet --model pbm.json -o clicked3.qrels",
+    "propensities": """
+        clicks judge sessions.parquet --propensities propensities.json -o clicked4.qrels
+        clicks safe sessions.parquet --old bm25.run --new other.run --propensities propensities.json -o safe.run
+        train RankNet data.parquet --clicks sessions.parquet --propensities propensities.json -o model11.json
+        evaluate --clicks sessions.parquet --propensities propensities.json bm25.run
+        compare --clicks sessions.parquet --propensities propensities.json bm25.run other.run""",
+    "trust bias": """
+        train ListNet data.parquet --clicks sessions.parquet --propensities trust.json -o model12.json""",
     "sample of queries for people": """
         estimate bm25.run learned.run --human graded.qrels --machine graded.qrels --sample sample.csv""",
     "baseline of a gate": """
@@ -128,6 +165,8 @@ READ = {
         aggregate bm25.run learned.run --model fusion.json -o fused.run
         describe fusion.json""",
     "fusion of first stages": "hybrid bm25.run other.run --fusion stages.json -o staged2.run",
+    "replies of an assessor": """
+        rerank bm25.run shop.index queries.jsonl --assessor taste:longest --calls 2 --cache replies.jsonl -o asked4.run""",
     "responses of an engine": "import feature-log log.jsonl -o logged2.parquet",
     "checkpoint": "train ListNet data.parquet --checkpoint checkpoint.json -o model6.json",
     "labeling project": """
@@ -141,6 +180,7 @@ READ = {
     "log of judgments": "label simulate --votes log.csv --k 2 --runs 2",
     "votes on pairs": """
         train RankNet data.parquet --pairs pairs.csv -o model8.json
+        train RankNet data.parquet --pairs asked.csv -o model13.json
         crossval data.parquet RankNet --pairs pairs.csv --folds 3
         evaluate data.parquet --model model.json --pairs pairs.csv
         label simulate --votes votes.csv --k 2 --runs 2
@@ -220,6 +260,23 @@ def write_all(folder: Path) -> None:
     )
     for line in WRITE.strip().splitlines():
         run(line)
+    write_clicks()
+    for line in CLICKS.strip().splitlines():
+        run(line)
+
+
+def write_clicks() -> None:
+    """Write a log of clicks of simulated users on the results of BM25."""
+    sessions = fp.clicks.simulate(
+        fp.read_run("bm25.run"), fp.read_qrels("graded.qrels"), "pbm", n_sessions=2000, noise=3.0
+    )
+    lines = []
+    for page, query in enumerate(sessions.page_query.tolist()):
+        rows = slice(*sessions.offsets[page : page + 2])
+        names = [sessions.documents[d] for d in sessions.document[rows]]
+        clicked = [n for n, c in zip(names, sessions.clicks[rows], strict=True) if c]
+        lines.append(f"{sessions.queries[query]}\t{','.join(names)}:{','.join(clicked)};\n")
+    Path("pages.log").write_text("".join(lines))
 
 
 @pytest.fixture(scope="module")

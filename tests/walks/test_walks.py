@@ -13,7 +13,7 @@ import pytest
 import firstpage as fp
 from tests.narrow import instance, present
 from tests.walks.conftest import Command
-from tests.walks.shop import QUERIES, write_search_log
+from tests.walks.shop import QUERIES, write_clicks, write_search_log
 
 pytest.importorskip("tantivy")
 pytest.importorskip("starlette")
@@ -205,3 +205,33 @@ def test_pages_of_two_runs_to_a_measure(firstpage: Command, folder: Path) -> Non
         "compare --qrels graded.qrels --run plain.run --run learned.run -m NDCG(measure.json)@5"
     )
     assert "NDCG(measure.json)@5" in verdict
+
+
+def test_clicks_of_a_shop(firstpage: Command, folder: Path) -> None:
+    """docs/clicks.md: from the events of an application to a model that is served."""
+    from tests.serving.conftest import clients
+
+    firstpage("index products.jsonl -o shop.index")
+    firstpage("candidates shop.index queries.jsonl --depth 12 -o bm25.run")
+    firstpage("features shop.index queries.jsonl bm25.run --set letor -o features.parquet")
+    write_clicks(folder, fp.read_run("bm25.run").to_dict())
+    firstpage("clicks describe ubi.ndjson --save log.parquet")
+    firstpage("clicks propensities log.parquet --max-rank 8 -o propensities.json")
+    unknown = firstpage("train RankNet features.parquet --clicks log.parquet -o m.json", code=1)
+    assert "features.parquet has none of the 15 queries of log.parquet" in unknown
+    trained = firstpage(
+        "train RankNet features.parquet --clicks log.parquet --queries queries.jsonl "
+        "--propensities propensities.json --normalize minmax -o model.json"
+    )
+    assert "of equal weight" in trained
+    results = firstpage("search shop.index --model model.json", "red leather shoe")
+    assert "sku-" in results
+    firstpage("rank model.json features.parquet -o learned.run")
+    assert fp.read_run("learned.run").to_dict().keys() == fp.read_run("bm25.run").to_dict().keys()
+    data = fp.read("features.parquet", labeled=False)[0]
+    expected = fp.load("model.json").predict(data)
+    candidates = [{"features": row} for row in data.X.tolist()]
+    for client in clients(Path("model.json")):
+        answer = client.post("/rank", json={"candidates": candidates})
+        assert answer.status_code == 200, answer.text
+        assert sorted(answer.json()["scores"]) == pytest.approx(sorted(expected))

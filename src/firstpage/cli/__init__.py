@@ -11,7 +11,7 @@ other.
 To change                                   open
 ------------------------------------------  -----------------------------------------------------
 a command                                   the module of its name: train.py, evaluate.py, ..
-commands with subcommands                   label/, dcglearn/
+commands with subcommands                   label/, dcglearn/, clicks/, experiment/
 options that several commands share         options.py, systems.py, gate.py
 reading of inputs, progress bars, notes     shared.py
 report formats and output files             outputs.py
@@ -70,6 +70,7 @@ SECTIONS = {
         "train": ("train", "Train a ranker and write the model."),
         "crossval": ("crossval", "Cross-validate rankers over folds."),
         "rank": ("rank", "Score the documents of DATA with a model."),
+        "rerank": ("rerank", "Reorder the top k of RUN by questions to a language model."),
         "explain": ("explain", "Show the importance of each feature in a model."),
         "aggregate": ("aggregate", "Combine several rankings into one."),
         "hybrid": ("hybrid", "Fuse the runs of first stages as a search engine does."),
@@ -82,6 +83,8 @@ SECTIONS = {
         "evaluate": ("evaluate", "Measure rankings against labels or judgments."),
         "compare": ("compare", "Compare rankings, with significance tests."),
         "estimate": ("estimate", "Estimate measures from few human judgments."),
+        "clicks": ("clicks", "Read logs of clicks: what is in them, and what can be learned."),
+        "experiment": ("experiment", "Compare rankings with people, interleaved or A/B."),
         "dcglearn": ("dcglearn", "Learn the gains and discounts of DCG from preferences."),
     },
     "Ship": {

@@ -97,15 +97,7 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
     "--valid", type=options.FILE, help="With --data: labeled data by which weights are learned."
 )
 @click.option("--valid-scores", **REPEATED_FILE, help="Scores of --valid; one per --scores.")
-@click.option(
-    "-m",
-    "--measure",
-    default="NDCG@10",
-    show_default=True,
-    metavar="MEASURE",
-    callback=options.search_modules,
-    help="Measure by which weights are learned.",
-)
+@options.measure("Measure by which weights are learned.", default="NDCG@10")
 @options.integer(
     "--depth",
     show_default="100 with methods by votes, else all",
@@ -122,7 +114,6 @@ REPEATED_FILE: dict[str, Any] = {"type": options.FILE, "multiple": True}
     "--missing",
     type=click.Choice(["last", "ignore"]),
     default="last",
-    show_default=True,
     help="How a run votes on documents that it does not list: they are last, or it does not vote.",
 )
 @options.output(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.click_estimates import click_options, take_estimates
 from firstpage.cli.gate import GateRequest, check_options
 from firstpage.cli.help import documented_command
 from firstpage.cli.systems import (
@@ -19,7 +21,7 @@ from firstpage.cli.systems import (
     read_query_table,
 )
 from firstpage.evaluation.comparison import compare, wins_and_losses
-from firstpage.evaluation.measures import DEFAULT_MEASURES
+from firstpage.evaluation.measures import DEFAULT_MEASURES, Convention
 from firstpage.evaluation.measures import measures as parse
 from firstpage.interop.report import render
 
@@ -36,6 +38,7 @@ from firstpage.interop.report import render
     "  --baseline theirs -o report.html",
 )
 @ranking_arguments
+@click_options
 @duplicates_option
 @click.option(
     "--baseline",
@@ -46,14 +49,12 @@ from firstpage.interop.report import render
 @click.option(
     "--test",
     default="randomization",
-    show_default=True,
     metavar="NAME",
     help="Significance test: randomization, t or wilcoxon.",
 )
 @click.option(
     "--correction",
     default="holm",
-    show_default=True,
     metavar="NAME",
     help="Correction for multiple comparisons: holm, bh or none.",
 )
@@ -93,9 +94,24 @@ def command(
     labels from the judgments; documents without one have label 0.  A RUN is a file, a pattern of
     files, or - for standard input, and is named by its tag.
 
+    With --clicks, RUNS are compared by what they would have earned, in pairs on one log.
+
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check of a ranking other than the baseline fails.
     """
+    estimates = take_estimates(settings, files, runs, measures, comparing=True)
+    if estimates is not None:
+        names = ("test", "correction", "rounds")
+        chosen = {name: settings[name] for name in names} | {"baseline": baseline}
+        kind = outputs.report_format(format_, as_json, output)
+        outputs.check_per_query(per_query)
+        convention = Convention(seed=settings["seed"])
+        measured = {e.name: replace(e, convention=convention) for e in estimates}
+        comparison = compare(measured, convention=convention, **chosen)
+        outputs.write_per_query(list(comparison.evaluations), per_query)
+        source = click.get_current_context().params["clicks"].name
+        outputs.write_text(render(comparison, kind, source), output)
+        return
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     if rankings.count < 2:
         raise click.UsageError("give at least two rankings, all as --scores or all as runs.")

@@ -56,7 +56,6 @@ from firstpage.data.shards import is_shard_folder
 @click.option(
     "--rel",
     default=1.0,
-    show_default=True,
     metavar="GRADE",
     help="With --truth binary: lowest grade that is relevant.",
 )
@@ -68,7 +67,6 @@ from firstpage.data.shards import is_shard_folder
     "--dtype",
     type=click.Choice(["float32", "float64"]),
     default="float32",
-    show_default=True,
     help="Type of the features.",
 )
 @options.integer(

@@ -119,51 +119,38 @@ def shard_command(data: Path, folder: Path, rows: int) -> None:
 
 
 @documented_command(
-    "synthesize",
-    "firstpage synthesize data.txt --queries 200 --docs 'uniform(10, 100)'",
+    "synthesize", "firstpage synthesize data.txt --queries 200 --docs 'uniform(10, 100)'"
 )
 @click.argument("target", type=outputs.OutputFile("letor"))
-@click.option("--queries", default=100, show_default=True, metavar="N", help="Number of queries.")
+@click.option("--queries", default=100, metavar="N", help="Number of queries.")
 @click.option(
     "--docs",
     default="50",
-    show_default=True,
     metavar="N",
     help='Documents per query: a number, or "uniform(a, b)", "poisson(m)", "geometric(m)" or '
     '"lognormal(m, s)".',
 )
-@click.option(
-    "--features", default=20, show_default=True, metavar="N", help="Features per document."
-)
+@click.option("--features", default=20, metavar="N", help="Features per document.")
 @click.option(
     "--utility",
     type=click.Choice(["linear", "nonlinear"]),
     default="linear",
-    show_default=True,
     help="Utility of a document as a function of its features.",
 )
 @click.option(
     "--noise",
     default=0.5,
-    show_default=True,
     metavar="X",
     help="Standard deviation of the noise that assessors add to the utility.",
 )
+@click.option("--grades", default=5, metavar="N", help="Number of grades: 0 to N - 1.")
 @click.option(
-    "--grades", default=5, show_default=True, metavar="N", help="Number of grades: 0 to N - 1."
-)
-@click.option(
-    "--relevant",
-    default=0.3,
-    show_default=True,
-    metavar="X",
-    help="Fraction of documents with a label above 0.",
+    "--relevant", default=0.3, metavar="X", help="Fraction of documents with a label above 0."
 )
 @click.option(
     "--labels",
     type=click.Choice(["grades", "order"]),
     default="grades",
-    show_default=True,
     help="Labels are grades, or the full order of a query's documents.",
 )
 @click.option(

@@ -12,9 +12,7 @@ from firstpage.demo import run_demo
 
 
 @documented_command("demo", "firstpage demo", "firstpage demo -o shop --judge")
-@options.output(
-    default=Path("firstpage-demo"), show_default=True, help="Folder for the report and the data."
-)
+@options.output(default=Path("firstpage-demo"), help="Folder for the report and the data.")
 @click.option("--judge", is_flag=True, help="Judge a few questions yourself, in your browser.")
 @click.option("--serve", is_flag=True, help="Serve the labeling application and the search page.")
 @options.port(8210, "Port of the application; 0 takes any free port.")

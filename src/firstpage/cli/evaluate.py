@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.cli.click_estimates import click_options, take_estimates
 from firstpage.cli.gate import GateRequest, gate_options, read_baseline, save_baseline
 from firstpage.cli.help import documented_command
 from firstpage.cli.pair_accuracy import pairs_option, report_pairs
@@ -41,6 +42,7 @@ from firstpage.learning import (
     "firstpage evaluate train.txt --pairs pairs.csv --model model.json",
 )
 @ranking_arguments
+@click_options
 @pairs_option
 @click.option(
     "--model",
@@ -88,9 +90,20 @@ def command(
     With --pairs, rankings are measured on votes on pairs of documents: the fraction of votes that
     they agree with.
 
+    With --clicks, the clicks on old rankings say what RUNS would have earned.
+
     With --fail-under or --fail-if-worse the command is a gate for continuous integration: its exit
     code is 1 where a check fails.
     """
+    estimates = take_estimates(settings, files, runs, measures)
+    if estimates is not None:
+        outputs.check_per_query(per_query)
+        kind = outputs.report_format(format_, as_json, output)
+        outputs.write_per_query(estimates, per_query)
+        text = "\n\n".join(f"{e.name}: {e}" for e in estimates)
+        source = click.get_current_context().params["clicks"].name
+        outputs.write_text(text if kind == "text" else render(estimates, kind, source), output)
+        return
     if pairs is not None and not (scores or models):
         files, runs = (), (*files, *runs)  # the votes are the truth
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores, models)
@@ -134,9 +147,7 @@ def command(
     outputs.write_per_query(evaluations, per_query)
     outputs.write_text(render(evaluations, kind, rankings.source), output)
     earlier = read_baseline(
-        baseline,
-        truth,
-        lambda p: measured(system=rankings.read(p, truth, duplicates), name=p.name),
+        baseline, truth, lambda p: measured(system=rankings.read(p, truth, duplicates), name=p.name)
     )
     if not gate.apply(evaluations, earlier):
         if saved is not None:

@@ -14,9 +14,7 @@ from firstpage.learning.models import explain
 
 
 @documented_command(
-    "explain",
-    "firstpage explain model.json --top 10",
-    "firstpage explain model.json -o model.html",
+    "explain", "firstpage explain model.json --top 10", "firstpage explain model.json -o model.html"
 )
 @click.argument("model", type=options.FILE)
 @options.integer("--top", default=20, help="Number of features to show; JSON has all by default.")

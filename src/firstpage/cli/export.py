@@ -49,7 +49,6 @@ from firstpage.interop.export import TARGETS, export
     "--dtype",
     type=click.Choice(["float32", "float64"]),
     default="float32",
-    show_default=True,
     help="Type of the model's input (onnx, vespa-onnx).",
 )
 @click.option("--list", "list_", is_flag=True, help="List the targets and the models they take.")

@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
+from firstpage.evaluation import (
+    planning,  # the face: only a gate loads what is behind it
+)
 from firstpage.evaluation.measures import Evaluation, measure, measures_by_text
 from firstpage.evaluation.measures import measures as parse
-from firstpage.evaluation.planning import Baseline, fingerprint, gate
 
 check_options = options.combine(
     click.option(
@@ -129,7 +131,7 @@ class GateRequest:
         """
         if not self.checks_anything:
             return True
-        checks = gate(
+        checks = planning.gate(
             evaluations,
             fail_under=self.limits,
             fail_if_worse=self.margins,
@@ -146,7 +148,7 @@ class GateRequest:
 
 def save_baseline(evaluation: Evaluation, truth: Any, path: Path) -> None:
     """Store the values of a ranking."""
-    Baseline.from_evaluation(evaluation, truth).save(path)
+    planning.Baseline.from_evaluation(evaluation, truth).save(path)
     print(f"wrote {path}", file=sys.stderr)
 
 
@@ -159,8 +161,8 @@ def read_baseline(path: Path | None, truth: Any, measured: Callable[[Path], Eval
 
 def _stored(path: Path, truth: Any) -> Any:
     """Read a stored baseline; print a note if the judgments have changed since."""
-    stored = Baseline.read(path)
-    if stored.judgments and fingerprint(truth) not in ("", stored.judgments):
+    stored = planning.Baseline.read(path)
+    if stored.judgments and planning.fingerprint(truth) not in ("", stored.judgments):
         shared.note(
             f"{path}: the judgments have changed since it was written, so its values are those of "
             "other judgments; store it again with --save-baseline."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -45,9 +46,8 @@ class ExampleCommand(ShortHelpCommand):
         try:
             return super().invoke(ctx)
         except FirstpageError as error:
-            FirstpageError.__init__(
-                error, worded(error, self)
-            )  # subclasses may take other arguments
+            # subclasses may take other arguments
+            FirstpageError.__init__(error, worded(error, self))
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,36 +66,18 @@ class ExampleCommand(ShortHelpCommand):
         _write_examples(self.examples, formatter)
 
 
-class CommandTable(MutableMapping[str, click.Command]):
+class CommandTable(UserDict[str, Any]):
     """Commands by name, each imported from `module:attribute` on access."""
 
-    def __init__(self, targets: Mapping[str, str]) -> None:
-        self._commands: dict[str, click.Command | str] = {**targets}
-
     def __getitem__(self, name: str) -> click.Command:
-        command = self._commands[name]
+        command: click.Command | str = self.data[name]
         if isinstance(command, str):
             module, _, attribute = command.partition(":")
             loaded = getattr(import_module(f"firstpage.cli.{module}"), attribute or "command")
             assert isinstance(loaded, click.Command)
             assert loaded.name == name
-            command = self._commands[name] = loaded
+            command = self.data[name] = loaded
         return command
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._commands
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
 
 
 class SectionedGroup(ShortHelpCommand, click.Group):
@@ -145,7 +127,8 @@ class SectionedGroup(ShortHelpCommand, click.Group):
 
 def documented_command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that turns a function into a command with examples in its help."""
-    return click.command(name, cls=ExampleCommand, examples=examples)
+    settings = {"show_default": True}
+    return click.command(name, cls=ExampleCommand, examples=examples, context_settings=settings)
 
 
 def _unbroken(text: str) -> str:

@@ -39,16 +39,7 @@ MAX_DEPTH = 1_000  # documents of a stage that an exported request asks for
 @click.argument("runs", nargs=-1, required=True, metavar="RUNS", type=options.FILE)
 @click.option("--qrels", type=options.FILE, help="Judgments by which the fusion is chosen.")
 @click.option("--fusion", type=options.FILE, help="Fuse by this file of --save, without judgments.")
-@click.option(
-    "-m",
-    "--measure",
-    "measure_",
-    default="NDCG@10",
-    show_default=True,
-    metavar="MEASURE",
-    callback=options.search_modules,
-    help="Measure by which the fusion is chosen.",
-)
+@options.measure("Measure by which the fusion is chosen.", "measure_", default="NDCG@10")
 @options.integer("--folds", default=5, minimum=2, help="Folds of the cross-validation.")
 @options.seed
 @click.option(
@@ -73,9 +64,7 @@ MAX_DEPTH = 1_000  # documents of a stage that an exported request asks for
     help="With --to-label: at most so many documents, those with the largest effects.",
 )
 @click.option("--save", type=outputs.OutputFile("json"), help="Write the fusion to this file.")
-@click.option(
-    "--html", type=outputs.OutputFile("html"), help="Write the report as a page to this file."
-)
+@options.html("Write the report as a page to this file.")
 @options.output("run", help="Write the fused run of all queries to this file.")
 @options.tag("the method or the normalization")
 @options.as_json

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from firstpage.cli.command_line import InputFile
-from firstpage.cli.outputs import PER_QUERY, REPORTS, OutputFile
+from firstpage.cli.outputs import PER_QUERY, REPORTS, TABLES, OutputFile
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 OptionDecorator = Callable[[Any], Any]
@@ -71,7 +71,7 @@ def integer(
     *names: str, default: int | None = None, minimum: int = 1, **attributes: Any
 ) -> OptionDecorator:
     """Return an option for an integer that is at least `minimum`."""
-    attributes = {"metavar": "N", "show_default": default is not None, **attributes}
+    attributes = {"metavar": "N", **attributes}
     return click.option(*names, type=click.IntRange(minimum), default=default, **attributes)
 
 
@@ -99,12 +99,7 @@ def output(*formats: str, **attributes: Any) -> OptionDecorator:
 def port(default: int, text: str = "Port to listen on; 0 takes any free port.") -> OptionDecorator:
     """Return the option for the port of a server."""
     return click.option(
-        "--port",
-        type=click.IntRange(0, 65535),
-        default=default,
-        show_default=True,
-        metavar="N",
-        help=text,
+        "--port", type=click.IntRange(0, 65535), default=default, metavar="N", help=text
     )
 
 
@@ -112,25 +107,14 @@ def address(default_port: int) -> OptionDecorator:
     """Return the options for the address of a server."""
     return combine(
         click.option(
-            "--host",
-            default="127.0.0.1",
-            show_default=True,
-            metavar="ADDRESS",
-            help="Address to listen on.",
+            "--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on."
         ),
         port(default_port),
     )
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
-seed = click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="N",
-    help="Random seed.",
-)
+seed = click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="Random seed.")
 engine = click.option(
     "--engine",
     metavar="ENGINE",
@@ -138,14 +122,11 @@ engine = click.option(
     help="Engine that processes a folder of shards or files: threads, or dask://host:port.",
 )
 pad = click.option(
-    "--pad",
-    is_flag=True,
-    help="For LETOR text without zeros: set missing last features to 0.",
+    "--pad", is_flag=True, help="For LETOR text without zeros: set missing last features to 0."
 )
 convention = click.option(
     "--convention",
     default="default",
-    show_default=True,
     metavar="NAME",
     help="Convention of the measures: default, trec, letor, lightgbm or xgboost.",
 )
@@ -170,19 +151,51 @@ report_format = click.option(
     help=f"Format: {REPORT_FORMATS}",
 )
 
-truth_options = combine(
-    click.argument("data", required=False, type=FILE),
+endpoint = combine(
     click.option(
-        "--qrels",
-        type=FILE,
-        help="Judgments (TREC qrels or truth.jsonl), instead of DATA or of its labels.",
+        "--prices",
+        type=(float, float),
+        default=(0.0, 0.0),
+        metavar="IN OUT",
+        help="Prices per million input and output tokens.",
+    ),
+    click.option(
+        "--requests-per-minute",
+        type=click.FloatRange(0, min_open=True),
+        metavar="NUMBER",
+        help="With an endpoint: largest rate of requests.",
+    ),
+    click.option(
+        "--tokens-per-minute",
+        type=click.FloatRange(0, min_open=True),
+        metavar="NUMBER",
+        help="With an endpoint: largest rate of tokens.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        metavar="SECONDS",
+        help="With an endpoint: time for a request with its whole reply.",
+    ),
+    integer(
+        "--attempts",
+        default=6,
+        help="With an endpoint: attempts per request; the wait between them doubles, or is what "
+        "the endpoint asks for.",
     ),
 )
+
+
+def endpoint_key() -> str:
+    """Return the API key of the endpoint, or an empty text."""
+    return os.environ.get("FIRSTPAGE_ENDPOINT_KEY", "")
+
+
 unjudged = click.option(
     "--unjudged",
     type=click.Choice(["zero", "drop"]),
     default="zero",
-    show_default=True,
     help="With --qrels: documents without a judgment get label 0, as in trec_eval, or are dropped.",
 )
 judgment_options = combine(
@@ -201,27 +214,30 @@ pairs = click.option(
 confidences = click.option(
     "--confidences/--no-confidences",
     default=True,
-    show_default=True,
     help="With --qrels truth.jsonl: weight the queries by the confidence of their judgments.",
 )
 
+
+def measures(text: str) -> OptionDecorator:
+    """Return -m, which names a measure and may be repeated."""
+    return measure(text, "measures", multiple=True)
+
+
+def measure(text: str, *names: str, **attributes: Any) -> OptionDecorator:
+    """Return -m, which names a measure."""
+    attributes = {"metavar": "MEASURE", "callback": search_modules, "help": text, **attributes}
+    return click.option("-m", "--measure", *names, **attributes)
+
+
+def html(text: str) -> OptionDecorator:
+    """Return --html, which names a page to write."""
+    return click.option("--html", type=OutputFile("html"), help=text)
+
+
 measure_options = combine(
-    click.option(
-        "-m",
-        "--measure",
-        "measures",
-        multiple=True,
-        metavar="MEASURE",
-        callback=search_modules,
-        help="Measure such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all.",
-    ),
+    measures("Measure such as NDCG@10 or kERR; may be repeated. `firstpage measures` lists all."),
     convention,
-    click.option(
-        "--k",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Convert the grades to a top-k ground truth of this depth first.",
-    ),
+    integer("--k", help="Convert the grades to a top-k ground truth of this depth first."),
     ties,
     click.option(
         "--rel",
@@ -237,9 +253,7 @@ measure_options = combine(
         show_default="set by the convention",
         help="Queries without relevant documents: zero (count 0), one (count 1) or skip.",
     ),
-    click.option(
-        "--depth", type=click.IntRange(1), metavar="N", help="Cut rankings after N documents."
-    ),
+    integer("--depth", help="Cut rankings after N documents."),
     seed,
 )
 
@@ -251,24 +265,27 @@ ranker_options = combine(
         metavar="NAME=VALUE",
         help="Parameter of the ranker, such as k=10 or scorer=trees; may be repeated.",
     ),
-    click.option(
-        "-m",
-        "--measure",
+    measure(
+        "Measure to maximize on validation data; PLRank, LambdaRank and CoordinateAscent train on "
+        "it (NDCG@k).",
         show_default="NDCG@10",
-        metavar="MEASURE",
-        help="Measure to maximize on validation data; PLRank, LambdaRank and CoordinateAscent "
-        "train on it (NDCG@k).",
+        callback=None,
     ),
     click.option(
         "--normalize",
         type=click.Choice(["minmax", "standard", "global-minmax", "global-standard", "none"]),
         default="none",
-        show_default=True,
         help="Scale the features per query, or over all training data (global); the model "
         "stores the scaling.",
     ),
     seed,
 )
+
+
+def table_options(text: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Return the options of a report that is a table: --json, -f and -o."""
+    return combine(as_json, report_format, output(*TABLES, help=text))
+
 
 report_options = combine(
     as_json,

@@ -7,6 +7,7 @@ before any work is done.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import click
 
 from firstpage.cli.command_line import WrittenFile
+from firstpage.core import NOTATIONS
 from firstpage.data import encode_text
 from firstpage.data.formats import registry
 from firstpage.data.io import suffix_of, write_bytes
@@ -33,7 +35,8 @@ FOREIGN_SUFFIXES = (
     ".yml", ".toml",
 )  # fmt: skip
 DATA = ("letor", "qrels", "run", "parquet", "csv", "arrow", "npz")
-REPORTS = ("text", "json", "csv", "markdown", "latex", "html")
+TABLES = ("text", "json", "csv", "markdown", "latex")
+REPORTS = (*TABLES, "html")
 PAGES = ("text", "json", "html")
 PER_QUERY = ("csv", "tsv", "json")
 
@@ -135,6 +138,15 @@ def write_per_query(evaluations: list[Any], path: Path | None) -> None:
         return
     kind = format_by_suffix(path, PER_QUERY, "--per-query")
     write_text(report.per_query_text(evaluations, kind), path)
+
+
+def write_table(result: Any, kind: str, output: Path | None) -> None:
+    """Write a result in one of the formats of `TABLES`."""
+    if kind == "json":
+        text = json.dumps(result.to_dict(), indent=2)
+    else:
+        text = result.to_csv() if kind == "csv" else NOTATIONS[kind](result.summary_table())
+    write_text(text, output)
 
 
 def write_text(text: str, output: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,16 @@ from firstpage.cli.systems import RankingFiles
 from firstpage.core import NOTATIONS, Table
 from firstpage.data.formats import read_run
 from firstpage.data.preferences import read_pairs
-from firstpage.evaluation.measures import NAME, PairAccuracyResult, pair_accuracy
+from firstpage.evaluation import (
+    measures,  # the face: only votes load what is behind it
+)
 from firstpage.interop.report import page
 from firstpage.learning import (
     models as model_files,
 )  # the face: only a model loads what is behind it
+
+if TYPE_CHECKING:
+    from firstpage.evaluation.measures import PairAccuracyResult
 
 OF_LABELS = (
     "qrels", "measures", "convention", "k", "ties", "rel", "queries", "depth", "engine",
@@ -61,7 +66,9 @@ def report_pairs(
         systems = [shared.read_scores_of(documents, path) for path in scores]
         systems += [each.predict(documents, pad=pad) for each in models]
     results = [
-        pair_accuracy(system, votes, documents, ci=ci or kind == "html", seed=seed, name=name)
+        measures.pair_accuracy(
+            system, votes, documents, ci=ci or kind == "html", seed=seed, name=name
+        )
         for name, system in rankings.named(systems).items()
     ]
     _write_per_query(results, per_query)
@@ -74,7 +81,7 @@ def _render(results: Sequence[PairAccuracyResult], kind: str, source: str) -> st
         rows = [{"system": result.name, **result.to_dict()} for result in results]
         return json.dumps(rows if len(rows) > 1 else results[0].to_dict(), indent=2)
     exact = kind == "csv"  # one number per cell, with all digits
-    head = ["system", NAME, "votes", "queries"]
+    head = ["system", measures.NAME, "votes", "queries"]
     cells = [
         [
             r.name,
@@ -92,7 +99,9 @@ def _render(results: Sequence[PairAccuracyResult], kind: str, source: str) -> st
     table = Table(head, cells)
     if kind == "html":
         title = f"Evaluation of {source}"
-        return page(title, "How often rankings agree with votes.", [(NAME, [table.html()])])
+        return page(
+            title, "How often rankings agree with votes.", [(measures.NAME, [table.html()])]
+        )
     return NOTATIONS[kind](table)
 
 
@@ -102,7 +111,7 @@ def _write_per_query(results: Sequence[PairAccuracyResult], path: Path | None) -
         return
 
     rows = [
-        {"system": result.name, "query": str(query), NAME: value, "votes": weight}
+        {"system": result.name, "query": str(query), measures.NAME: value, "votes": weight}
         for result in results
         for query, value, weight in zip(
             result.queries, result.values.tolist(), result.weights.tolist(), strict=True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import click
 from firstpage.cli import options, outputs
 from firstpage.cli.help import documented_command
 from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_arguments
-from firstpage.core import NOTATIONS
 from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
 
 
@@ -22,14 +20,7 @@ from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
 )
 @ranking_arguments
 @duplicates_option
-@click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="MEASURE",
-    help="Measure to plan for; may be repeated. NDCG@10 if there is none.",
-)
+@options.measures("Measure to plan for; may be repeated. NDCG@10 if there is none.")
 @click.option(
     "--difference",
     "differences",
@@ -46,27 +37,15 @@ from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
 )
 @click.option(
     "--correlation",
-    type=float,
     default=0.0,
-    show_default=True,
     metavar="NUMBER",
     help="Without runs: correlation of the two systems over queries.",
 )
 @click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    metavar="NUMBER",
-    help="Probability that the difference is found.",
+    "--power", default=0.8, metavar="NUMBER", help="Probability that the difference is found."
 )
 @click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="NUMBER",
-    help="Level of the two-sided paired t-test.",
+    "--alpha", default=0.05, metavar="NUMBER", help="Level of the two-sided paired t-test."
 )
 @options.integer(
     "--comparisons", default=1, help="Comparisons among which the level is divided (Bonferroni)."
@@ -75,9 +54,7 @@ from firstpage.evaluation.planning import DEFAULT_DIFFERENCES, plan
     "--pool-depth", default=10, help="Documents per run and query that are to be judged."
 )
 @options.convention
-@options.as_json
-@options.report_format
-@options.output("text", "json", "csv", "markdown", "latex", help="Write the plan to this file.")
+@options.table_options("Write the plan to this file.")
 def command(
     files: tuple[Path, ...],
     qrels: Path | None,
@@ -100,9 +77,7 @@ def command(
     Give judgments with two or more RUNS on pilot queries, as in `compare`: the deviation of their
     differences is estimated from them.  Without runs, give --deviation and --correlation.
     """
-    kind = outputs.report_format(
-        format_, as_json, output, ("text", "json", "csv", "markdown", "latex")
-    )
+    kind = outputs.report_format(format_, as_json, output, outputs.TABLES)
     rankings = RankingFiles.from_command_line(files, qrels, runs, scores)
     has_rankings = rankings.count > 0
     options.only_with("no runs", not has_rankings, "deviation", "correlation")
@@ -120,8 +95,4 @@ def command(
             raise click.UsageError("with --deviation, name one measure.")
         text = measures[0] if measures else "NDCG@10"
         result = plan(measures=text, deviation=deviation, correlation=correlation, **chosen)
-    if kind == "json":
-        outputs.write_text(json.dumps(result.to_dict(), indent=2), output)
-        return
-    text = result.to_csv() if kind == "csv" else NOTATIONS[kind](result.summary_table())
-    outputs.write_text(text, output)
+    outputs.write_table(result, kind, output)

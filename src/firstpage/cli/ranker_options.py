@@ -67,11 +67,16 @@ def refuse_without_validation(ranker: Ranker, condition: str, met: bool) -> None
 def read_pairs_option(path: Path, *rankers: Ranker) -> PreferencePairs:
     """Read the votes of --pairs; refuse rankers and measures that do not go with them."""
     for ranker in rankers:
-        ranker.check_parameters("votes")
-        if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
-            raise click.UsageError(
-                f"--measure {ranker.measure} measures labels; with --pairs, give {ACCURACY} or "
-                f"{LOG_LOSS}."
-            )
-        ranker.set_params(measure=str(pair_measure(ranker.measure)))
+        prepare_for_pairs(ranker, "--pairs")
     return read_pairs(path)
+
+
+def prepare_for_pairs(ranker: Ranker, option: str) -> None:
+    """Check a ranker that an option lets learn from pairs, and let it be validated on pairs."""
+    ranker.check_parameters("votes")
+    if ranker.measure == DEFAULT_MEASURE and options.on_command_line("measure"):
+        raise click.UsageError(
+            f"--measure {ranker.measure} measures labels; with {option}, give {ACCURACY} or "
+            f"{LOG_LOSS}."
+        )
+    ranker.set_params(measure=str(pair_measure(ranker.measure)))

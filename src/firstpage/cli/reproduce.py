@@ -39,10 +39,7 @@ OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
     "--list", "listing", is_flag=True, help="List all entries, and the data that they need."
 )
 @click.option(
-    "--data",
-    type=options.FOLDER,
-    show_default="$FIRSTPAGE_DATA",
-    help="Folder with the data sets.",
+    "--data", type=options.FOLDER, show_default="$FIRSTPAGE_DATA", help="Folder with the data sets."
 )
 @options.integer("--jobs", show_default="all cores", help="Processes to run at the same time.")
 @options.integer(
@@ -52,7 +49,6 @@ OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
     "--protocol",
     type=click.Choice(["quick", "paper"]),
     default="quick",
-    show_default=True,
     help="Thin some grids, as each entry says, or use the printed grids, rates and iterations in "
     "full.",
 )
@@ -62,9 +58,7 @@ OF_RUNS = ("jobs", "seeds", "protocol", "fast", "recompute", "seed", "html")
 @options.as_json
 @options.report_format
 @options.output(*outputs.REPORTS, help="Write the report to this file.")
-@click.option(
-    "--html", type=outputs.OutputFile("html"), help="Also write a page with every figure here."
-)
+@options.html("Also write a page with every figure here.")
 def command(
     targets: tuple[str, ...],
     listing: bool,

@@ -15,10 +15,7 @@ from firstpage.evaluation.planning import QuerySample
 from firstpage.search import read_queries
 
 
-@documented_command(
-    "sample",
-    "firstpage sample robot.qrels --size 8 --seed 1 -o sample.csv",
-)
+@documented_command("sample", "firstpage sample robot.qrels --size 8 --seed 1 -o sample.csv")
 @click.argument("queries", type=options.FILE)
 @options.integer("--size", required=True, help="Number of queries to draw.")
 @click.option(

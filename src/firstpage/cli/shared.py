@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,13 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from firstpage import labeling  # the face: few commands need what is behind it
 from firstpage.cli import options
-from firstpage.core import (
-    DataError,
-    FirstpageError,
-    Progress,
-    imported,
-)
+from firstpage.core import DataError, FirstpageError, Progress, imported
 from firstpage.data import Column, Dataset, Qrels, join_labels, match_queries
 from firstpage.data.formats import (
     DiversityQrels,
@@ -28,6 +25,7 @@ from firstpage.data.formats import (
     read_scores,
     to_qrels,
 )
+from firstpage.data.io import read_all
 from firstpage.data.shards import Shards, is_shard_folder, read_shards
 from firstpage.evaluation.measures import Measure, check_judgments
 from firstpage.learning import (
@@ -338,3 +336,44 @@ def load_function(text: str, option: str) -> Callable[..., Any]:
         return cast("Callable[..., Any]", imported(text, "function"))
     except DataError as error:
         raise DataError(f"{option}: {error.message}", error.advice) from error
+
+
+def with_error_report(
+    function: Callable[..., Any], name: str, option: str = "--function"
+) -> Callable[..., Any]:
+    """Return a function of a query and documents whose exceptions become one line."""
+
+    def call(query: Any, *documents: Any) -> Any:
+        try:
+            return function(query, *documents)
+        except Exception as error:  # the user's function may raise anything; all of it is reported
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            keys = [each.key for each in documents if hasattr(each, "key")]
+            shown = " and ".join(keys) or f"{len(documents[0])} documents"
+            raise DataError(
+                f"{option} {name} failed on query {query.key}, {shown}: "
+                f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})."
+            ) from error
+
+    return call
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file with instructions for a model."""
+    try:
+        text = read_all(path).decode().strip()
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: must be text in UTF-8.") from None
+    if not text:
+        raise DataError(f"{path}: is empty; it must have the instructions for the model.")
+    return text
+
+
+def list_assessor(name: str, option: str, **endpoint: Any) -> labeling.ListAssessor:
+    """Return the assessor of an option; the settings are those of an endpoint."""
+    if "://" in name:
+        return labeling.load_list_assessor(name, key=options.endpoint_key(), **endpoint)
+    if ":" in name and not Path(name).is_dir():
+        function = load_function(name, option)
+        return labeling.load_list_assessor(name, with_error_report(function, name, option))
+    return labeling.load_list_assessor(name)

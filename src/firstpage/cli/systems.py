@@ -161,7 +161,6 @@ duplicates_option = click.option(
     "--duplicates",
     type=click.Choice(["refuse", "first", "best"]),
     default="refuse",
-    show_default=True,
     help="A document that a run lists twice for a query: an error, or the first line or the best "
     "score counts.",
 )

@@ -14,6 +14,12 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, ranker_options, shared
+from firstpage.cli.clicks.training import (
+    CLICK_NAMES,
+    check_clicks,
+    click_options,
+    learn_from_clicks,
+)
 from firstpage.cli.help import documented_command
 from firstpage.core import Table, parse_literal, split_arguments
 from firstpage.data import match_columns
@@ -48,6 +54,7 @@ SMALLEST_PERCENT = 1e-4  # an optimality gap below it is reported as this much
 )
 @options.confidences
 @options.pairs
+@click_options
 @options.ranker_options
 @click.option(
     "--tune", is_flag=True, help="Choose parameters on --valid from the grids of the papers."
@@ -91,6 +98,7 @@ def command(
     position: str | None,
     confidences: bool,
     pairs: Path | None,
+    clicks: Path | None,
     settings: tuple[str, ...],
     measure: str | None,
     normalize: str,
@@ -106,29 +114,35 @@ def command(
     checkpoint: Path | None,
     output: Path,
     as_json: bool,
+    **of_clicks: Any,
 ) -> None:
     """Train a ranker and write the model.
 
     RANKER is a name that `firstpage rankers` lists; it may carry parameters, as in
     "ListMLE(k=10)" or "FocusedNet(k=10, beta=0.4)".  TRAIN is a data file, or a folder that
     `firstpage shard` wrote.  With --qrels, judgments replace the labels of TRAIN and of --valid;
-    with --pairs, RankNet, RankSVM or FocusedNet is trained on votes on pairs of their documents.
+    with --pairs, RankNet, RankSVM or FocusedNet is trained on votes on pairs of their documents;
+    with --clicks, on clicks on the documents of TRAIN: RankNet and RankSVM as pairs, others as
+    labels.
     """
     tuned_search = bool(tune or grid)
     options.only_with("--tune or --grid", tuned_search, "tuner", "trials", "trials_to")
     options.only_with("--tuner optuna", tuner == "optuna", "trials")
     options.only_with("--valid", valid is not None, "pad")
+    options.only_with("--clicks", clicks is not None, *CLICK_NAMES)
     _check_usage(train, valid, tuned_search, trials_to, checkpoint, output)
 
     model = ranker_options.ranker_from_options(ranker, settings, measure, normalize, seed, threads)
     ranker_options.refuse_without_validation(model, "--valid", valid is not None)
+    by_pairs = clicks is not None and check_clicks(model, pairs=pairs, qrels=qrels, valid=valid)
     judgments = shared.read_qrels_option(qrels, confidences)
     votes = None if pairs is None else ranker_options.read_pairs_option(pairs, model)
     labeled = qrels is None and (votes is None or model.compose("votes").reads_labels)
     if votes is not None and qrels is not None and not model.compose("votes").reads_labels:
         raise click.UsageError(f"{type(model).__name__} trains on --pairs alone; drop --qrels.")
     read_options = shared.feature_options(categorical, position)
-    data: Any = shared.read_data_or_shards(train, labeled=labeled, **read_options)
+    own_labels = labeled and clicks is None
+    data: Any = shared.read_data_or_shards(train, labeled=own_labels, **read_options)
     if isinstance(data, Shards) and tuned_search:
         raise click.UsageError("--tune and --grid need training data in memory, not shards.")
     options.only_with(options.SHARD_FOLDER, isinstance(data, Shards), "engine")
@@ -139,13 +153,16 @@ def command(
         valid_data = shared.read_data(valid, labeled=labeled, **valid_options)
         if valid_data.zero_based and not data.zero_based:
             read_options |= shared.numbered_as(True, train)
-            data = shared.read_data_or_shards(train, labeled=labeled, **read_options)
+            data = shared.read_data_or_shards(train, labeled=own_labels, **read_options)
     data, valid_data = shared.join_judgments([data, valid_data], judgments, unjudged)
     if valid is not None and isinstance(data, Shards) and valid.resolve().parent == train.resolve():
         shared.note(f"{valid} is also a file of training data; choices made on it overfit.")
     if pad and valid_data is not None:
         data, valid_data = _padded(data, valid_data)
-    if votes is not None:
+    if clicks is not None:
+        learned = learn_from_clicks(clicks, data, of_clicks)
+        data, votes = learned.data, learned.pairs if by_pairs else None
+    elif votes is not None:
         _note_pairs(model, votes, data, valid_data)
     elif not isinstance(data, Shards):
         _note_uninformative_queries(model, data)

@@ -16,6 +16,7 @@ from firstpage.core.errors import DataError as DataError
 from firstpage.core.errors import FirstpageError as FirstpageError
 from firstpage.core.errors import FirstpageWarning as FirstpageWarning
 from firstpage.core.errors import MeasureError as MeasureError
+from firstpage.core.errors import install_command as install_command
 from firstpage.core.errors import location as location
 from firstpage.core.errors import missing_dependency as missing_dependency
 from firstpage.core.errors import plain_text as plain_text
@@ -44,6 +45,7 @@ from firstpage.core.registry import register as register
 from firstpage.core.registry import split_arguments as split_arguments
 from firstpage.core.table import NOTATIONS as NOTATIONS
 from firstpage.core.table import Table as Table
+from firstpage.core.table import counted as counted
 from firstpage.core.table import csv_line as csv_line
 from firstpage.core.table import escape_formula as escape_formula
 from firstpage.core.table import latex_note as latex_note

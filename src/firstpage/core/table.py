@@ -25,6 +25,12 @@ FORMULA = re.compile(rf"(?!'*(?:{NUMBER}|.)\Z)'*[{re.escape(MARKS)}]", re.DOTALL
 FIRST = frozenset(f"'{MARKS}")
 
 
+def counted(count: int, units: str) -> str:
+    """Return a number of units in words, such as "1 query" or "2 queries"."""
+    single = units.removesuffix("s") if units != "queries" else "query"
+    return f"{count:,} {single if count == 1 else units}"
+
+
 def escape_formula(cell: str) -> str:
     """Return a cell of a CSV file as spreadsheets may open it: an apostrophe precedes formulas.
 

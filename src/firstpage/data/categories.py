@@ -203,11 +203,8 @@ def as_positions(values: Any, source: str) -> Ints:
         numbers = np.asarray(values, np.float64).ravel()
     except (TypeError, ValueError):
         raise DataError(f"{source}: positions must be integers of at least 0.") from None
-    if (
-        not np.isfinite(numbers).all()
-        or (numbers != np.floor(numbers)).any()
-        or (numbers < 0).any()
-    ):
+    whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+    if not whole or (numbers < 0).any():
         raise DataError(f"{source}: positions must be integers of at least 0, one per document.")
     return numbers.astype(np.int64)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -58,19 +59,9 @@ def concat_datasets(blocks: Sequence[Dataset]) -> Dataset:
             f"{first.source}: datasets with weights of queries or positions of documents cannot be "
             "concatenated."
         )
-    return Dataset(
-        X,
-        y,
-        offsets,
-        queries,
-        docids,
-        first.feature_names,
-        first.source,
-        order,
-        recipe=recipe,
-        categories=first.categories,
-        zero_based=any(b.zero_based for b in blocks),
-    )
+    zero_based = any(b.zero_based for b in blocks)
+    joined = {"X": X, "y": y, "offsets": offsets, "queries": queries, "docids": docids}
+    return replace(first, **joined, row_order=order, recipe=recipe, zero_based=zero_based)
 
 
 def check_equal_names(first: Dataset, other: Dataset) -> None:

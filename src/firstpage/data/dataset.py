@@ -27,6 +27,7 @@ from firstpage.data.groups import (
 )
 from firstpage.data.ids import Ids
 from firstpage.data.joins import join_labels
+from firstpage.data.rows import take_rows
 from firstpage.data.runs import Qrels
 from firstpage.data.truth import Truth
 
@@ -370,32 +371,13 @@ class Dataset(Tabular):
     def _slice(self, start: int, stop: int) -> Dataset:
         """Return adjacent queries, sharing memory."""
         lo, hi = int(self.offsets[start]), int(self.offsets[stop])
-        return replace(
-            self,
-            X=self.X[lo:hi],
-            y=self.y[lo:hi],
-            offsets=self.offsets[start : stop + 1] - lo,
-            queries=self.queries[start:stop],
-            docids=None if self.docids is None else self.docids[lo:hi],
-            row_order=None,
-            query_weights=None if self.query_weights is None else self.query_weights[start:stop],
-            positions=None if self.positions is None else self.positions[lo:hi],
-        )
+        offsets = self.offsets[start : stop + 1] - lo
+        return take_rows(self, slice(lo, hi), slice(start, stop), offsets)
 
     def _take(self, queries: Ints) -> Dataset:
         """Return a copy of the queries of these numbers, in this order."""
         rows = query_rows(self.offsets, queries)
-        return replace(
-            self,
-            X=self.X[rows],
-            y=self.y[rows],
-            offsets=offsets_from_lengths(self.lengths[queries]),
-            queries=self.queries[queries],
-            docids=None if self.docids is None else self.docids[rows],
-            row_order=None,
-            query_weights=None if self.query_weights is None else self.query_weights[queries],
-            positions=None if self.positions is None else self.positions[rows],
-        )
+        return take_rows(self, rows, queries, offsets_from_lengths(self.lengths[queries]))
 
     def query(self, name: object) -> Dataset:
         """Return the query of this id.

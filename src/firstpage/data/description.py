@@ -197,7 +197,7 @@ def describe(data: Dataset | Column) -> Description:
         "documents": len(values),
         "labels": {} if is_run else _label_counts(values),
         "lengths": {
-            "min": float(lengths.min(initial=0)) if not len(lengths) else float(lengths.min()),
+            "min": float(lengths.min()) if len(lengths) else 0.0,
             "median": float(np.median(lengths)) if len(lengths) else 0.0,
             "mean": float(lengths.mean()) if len(lengths) else 0.0,
             "max": float(lengths.max(initial=0)),

@@ -9,6 +9,7 @@ import numpy as np
 from firstpage.core import DataError
 from firstpage.data.dataset import Dataset
 from firstpage.data.groups import offsets_from_lengths
+from firstpage.data.rows import take_rows
 from firstpage.data.truth import Truth
 
 
@@ -69,19 +70,8 @@ def intersect(graded: Dataset, ordered: Dataset) -> tuple[Dataset, Truth]:
             queries.append(q)
     if not rows:
         raise DataError(f"{graded.source} and {ordered.source} share no document of any query.")
-    indices = np.array(rows, np.int64)
     offsets = offsets_from_lengths(counts)
-    names, docids = graded.queries[np.array(queries, np.int64)], graded.docids[indices]
-    data = replace(
-        graded,
-        X=graded.X[indices],
-        y=graded.y[indices],
-        offsets=offsets,
-        queries=names,
-        docids=docids,
-        source=f"{graded.source} and {ordered.source}",
-        row_order=None,
-        recipe=None,
-        query_weights=None,
-    )
-    return data, Truth(np.array(levels), offsets, names).full_order()
+    data = take_rows(graded, np.array(rows, np.int64), np.array(queries, np.int64), offsets)
+    source = f"{graded.source} and {ordered.source}"
+    data = replace(data, source=source, recipe=None, query_weights=None)
+    return data, Truth(np.array(levels), offsets, data.queries).full_order()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from firstpage.core import Bools, DataError, Floats, Ints
 from firstpage.core.kernels import join_ids
 from firstpage.data.groups import offsets_from_lengths
 from firstpage.data.ids import Ids
-from firstpage.data.rows import LabeledRows
+from firstpage.data.rows import Data, LabeledRows, take_rows
 from firstpage.data.runs import Documents, Qrels, duplicate_error
 
-Data = TypeVar("Data", bound=LabeledRows)
 UNJUDGED = ("zero", "drop")
 
 
@@ -206,20 +205,8 @@ def _no_match(documents: Documents, qrels: Qrels, partner: Ints) -> str:
 
 def _only(data: Data, judged: Bools, counts: Ints) -> Data:
     """Return the judged documents, and the queries that have any."""
-    assert data.docids is not None
     filled = np.flatnonzero(counts)
-    weights, positions = data.query_weights, data.positions
-    return replace(
-        data,
-        X=data.X[judged],
-        y=data.y[judged],
-        offsets=offsets_from_lengths(counts[filled]),
-        queries=data.queries[filled],
-        docids=data.docids[np.flatnonzero(judged)],
-        row_order=None,
-        query_weights=None if weights is None else weights[filled],
-        positions=None if positions is None else positions[judged],
-    )
+    return take_rows(data, np.flatnonzero(judged), filled, offsets_from_lengths(counts[filled]))
 
 
 def _weights(qrels: Qrels, partner: Ints) -> Floats | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field
-from typing import Any, ClassVar, Protocol
+from dataclasses import Field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from firstpage.core import Floats, Ints
 from firstpage.data.ids import Ids
@@ -48,3 +48,15 @@ class LabeledRows(FeatureRows, Protocol):
     @property
     def n_docs(self) -> int: ...
     def __len__(self) -> int: ...
+
+
+Data = TypeVar("Data", bound=LabeledRows)
+
+
+def take_rows(data: Data, rows: slice | Ints, queries: slice | Ints, offsets: Ints) -> Data:
+    """Return these rows, which are offsets[q]:offsets[q + 1] of each query of the result."""
+    by_row = {name: getattr(data, name) for name in ("X", "y", "docids", "positions")}
+    by_query = {name: getattr(data, name) for name in ("queries", "query_weights")}
+    taken = {name: None if v is None else v[rows] for name, v in by_row.items()}
+    taken |= {name: None if v is None else v[queries] for name, v in by_query.items()}
+    return replace(data, **taken, offsets=offsets, row_order=None)

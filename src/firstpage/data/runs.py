@@ -10,11 +10,7 @@ import numpy as np
 
 from firstpage.core import Advice, Bools, DataError, Floats, Ints, inherit_sections, location
 from firstpage.data.column_names import DOCUMENT_NAMES, QUERY_NAMES, SCORE_NAMES
-from firstpage.data.frames import (
-    find_column,
-    frame_numbers,
-    grade_names,
-)
+from firstpage.data.frames import find_column, frame_numbers, grade_names
 from firstpage.data.groups import (
     check_offsets,
     check_query_weights,
@@ -447,8 +443,7 @@ def duplicate_error(column: Documents, row: int, name: str) -> DataError:
             "fp.read_diversity_qrels and measures such as alpha-nDCG@10 read"
         )
     return DataError(
-        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}.",
-        advice,
+        f"{where}: document {column.docids[row]!r} occurs twice in query {query!r}{hint}.", advice
     )
 
 

@@ -237,9 +237,11 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
     if collection.missing or collection.unanswered:
         missing = collection.missing
         more = f" and {len(missing) - MAX_MISSING} more" * (len(missing) > MAX_MISSING)
+        unanswered = len(collection.unanswered)
+        left_out = f"; {unanswered} questions without another answer are left out"
         printer.note(
-            f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}; "
-            f"{len(collection.unanswered)} questions without another answer are left out"
+            f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}"
+            + left_out * bool(unanswered)
         )
     vectors = ("--vectors", ENCODER) if encoder else ()
     printer.command(

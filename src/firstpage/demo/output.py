@@ -134,7 +134,7 @@ FILES = {
     "documents.jsonl": "the entries of Python's documentation",
     "queries.jsonl": "the questions",
     "answers.qrels": "the correct answers: 3 is the answer, 2 also answers the question, 1 helps",
-    "candidates.run": "the candidates of every question, by BM25",
+    "candidates.run": "the candidates of every question, by words and, with an encoder, by meaning",
     "firstpage.db": "the labeling projects, with every judgment",
     "labels.qrels": "the assessors' labels: 5 for the best document, 4 for the next, down to 0",
     "features.npz": "the features of all candidates, with the assessors' labels",

@@ -228,7 +228,11 @@ def combination(results: DemoResults) -> str:
     """Return whether combining the rankings helps."""
     d = results.combination_gain
     relation = (
-        "better than" if d.difference > 0 else "worse than" if d.difference < 0 else "as good as"
+        "not shown to differ from"
+        if d.p_corrected >= ALPHA
+        else "better than"
+        if d.difference > 0
+        else "worse than"
     )
     return (
         "All four rankers vote, each with a weight learned from the assessors' labels. The "

@@ -13,6 +13,13 @@ from typing import Any
 from tests.patience import PATIENCE
 
 SRC = Path(__file__).parents[3] / "src"
+# A process ends with the tests, even if they are killed: they hold the other end of its input.
+RUN_MODULE = """
+import os, runpy, sys, threading
+threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
 
 
 class DaskProcesses:
@@ -23,12 +30,18 @@ class DaskProcesses:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.port = 0
+        self._lifeline = os.pipe()
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         env = {**os.environ, "PYTHONPATH": str(SRC), "OMP_NUM_THREADS": "1"}
         with open(self.folder / "log", "ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", *arguments], env=env, stdout=log, stderr=log, cwd=self.folder
+                [sys.executable, "-c", RUN_MODULE, *arguments],
+                env=env,
+                stdin=self._lifeline[0],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
             )
 
     def start(self) -> None:
@@ -111,3 +124,5 @@ class DaskProcesses:
     def close(self) -> None:
         for process in [*self.workers, *filter(None, [self.scheduler])]:
             self.kill(process)
+        for end in self._lifeline:
+            os.close(end)

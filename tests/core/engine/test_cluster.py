@@ -176,7 +176,6 @@ def test_a_missing_scheduler_is_reported_in_one_line(shards, monkeypatch) -> Non
 def test_a_lost_scheduler_leaves_a_checkpoint(
     cluster, shards, local_models, name, tmp_path, monkeypatch, capfd
 ) -> None:
-    monkeypatch.setattr("firstpage.core.engine.dask_cluster.CONNECT_TIMEOUT", 3.0)
     cluster.require_workers(1)
     file = tmp_path / "fit.ckpt"
 
@@ -184,9 +183,13 @@ def test_a_lost_scheduler_leaves_a_checkpoint(
         if step.iteration == 3:
             cluster.kill_scheduler()
 
-    with pytest.raises(
-        EngineError, match=r"was lost\. Start it again and fit again\. With checkpoint="
-    ) as error:
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(
+            EngineError, match=r"was lost\. Start it again and fit again\. With checkpoint="
+        ) as error,
+    ):
+        patch.setattr("firstpage.core.engine.dask_cluster.CONNECT_TIMEOUT", 3.0)
         fp.ranker(name).fit(shards, engine=cluster.engine, checkpoint=file, progress=kill)
     assert "\n" not in str(error.value)
     assert "Traceback" not in capfd.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,12 @@ import firstpage as fp
 from firstpage.core.engine.addresses import resolve_engine
 from firstpage.core.engine.engine import ShardCache
 from firstpage.core.engine.threads import LocalEngine
-from firstpage.core.errors import DataError, FirstpageWarning, MissingDependency
+from firstpage.core.errors import (
+    DataError,
+    FirstpageWarning,
+    MissingDependency,
+    install_command,
+)
 from firstpage.data.concat import concat_datasets
 from firstpage.data.ids import Ids
 from firstpage.evaluation.measures.registry import measure_classes
@@ -71,6 +77,7 @@ def test_the_objective_over_shards_is_that_in_memory(exact: fp.Shards, name: str
     [
         "PLRank(k=5, samples=3, solver='adam(rate=0.05, max_iter=3, whiten=true)')",
         "PLRank(measure=ERR, samples=3, solver='gd(rate=1, max_iter=3)')",
+        "YetiRank(samples=2, solver='gd(rate=1, max_iter=3)')",
         "LambdaRank(solver='adam(rate=0.05, max_iter=3, whiten=true)')",
         "LambdaRank(measure=AP, solver='gd(rate=1, max_iter=3)')",
         "ListNet(solver='sgd(rate=0.01, max_iter=3, batch=7)')",  # batches span shards
@@ -357,7 +364,7 @@ def test_devices_and_rankers_in_memory_refuse_shards(shards: fp.Shards) -> None:
 
 def test_without_dask_an_error_says_how_to_install_it(shards: fp.Shards, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingDependency, match=r"pip install 'firstpage\[dask\]'"):
+    with pytest.raises(MissingDependency, match=re.escape(install_command("dask"))):
         fp.RankNet().fit(shards, engine="dask://127.0.0.1:9")
 
 

@@ -10,6 +10,7 @@ import pytest
 from firstpage.core.engine import dask_worker
 from firstpage.core.engine.addresses import resolve_engine, scheduler_address
 from firstpage.core.errors import DataError
+from tests.patience import PATIENCE
 
 started, proceed = Event(), Event()
 
@@ -29,7 +30,7 @@ class SlowShard:
 
     def work(self) -> object:
         started.set()
-        proceed.wait(10)
+        proceed.wait(PATIENCE)
         return self.number
 
 
@@ -39,10 +40,10 @@ def test_an_interrupted_job_leaves_no_open_shards() -> None:
     shard_calls: list[Any] = [(n, SlowShard(n), (SlowShard.work, ())) for n in range(3)]
     thread = Thread(target=lambda: results.extend(dask_worker.call("off", 100, shard_calls)))
     thread.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE)
     dask_worker.drop("off")
     proceed.set()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert results == [0]  # the running call was finished, the others were not
     assert not [key for key in dask_worker._cache._stored if key[0] == "off"]
     assert not [key for key in dask_worker._busy if key[0] == "off"]

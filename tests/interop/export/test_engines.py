@@ -13,7 +13,7 @@ from firstpage.interop.export.float32 import floor32, unscaled
 from firstpage.interop.export.solr import SOLR_EPSILON, lowered
 from firstpage.interop.export.targets import TARGETS
 from firstpage.learning.models.model_files import model_of
-from firstpage.learning.models.scorings import Cascade
+from firstpage.learning.models.scorings import VoterCascade
 from firstpage.learning.scorers.tree_scoring import TreesScoring
 from tests.interop.export.conftest import (
     NAMES,
@@ -187,7 +187,7 @@ def test_errors_for_cascades_name_their_stages() -> None:
         with pytest.raises(fp.DataError, match=r"'first', 'voter 1' .. 'voter 2'.*stage='first'"):
             fp.export(top, target)
     exported = fp.export(top, "solr", stage="first")
-    first = instance(Cascade, top.model_).first
+    first = instance(VoterCascade, top.model_).first
     names = [f"feature_{i}" for i in range(1, 7)]
     actual = ENGINES["solr"](exported.files, names, dense(data.X))
     np.testing.assert_allclose(actual, first.scoring.predict(data.X), rtol=1e-5, atol=1e-6)

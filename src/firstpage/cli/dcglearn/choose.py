@@ -30,7 +30,6 @@ from firstpage.evaluation.dcglearn import DCGLearn, advice, choose
 @click.option(
     "--strategy",
     default="simple-margin",
-    show_default=True,
     type=click.Choice(["simple-margin", "diverse", "committee", "random"]),
     help="Active-learning strategy that chooses the pairs.",
 )

@@ -10,12 +10,7 @@ import click
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.help import documented_command
-from firstpage.cli.systems import (
-    RankingFiles,
-    duplicates_option,
-    ranking_options,
-    read_convention,
-)
+from firstpage.cli.systems import RankingFiles, duplicates_option, ranking_options, read_convention
 from firstpage.evaluation.dcglearn import (
     SystemRankings,
     coherence_of_rankings,

@@ -42,7 +42,6 @@ from firstpage.interop.report import utility_page, utility_text
     "--C",
     "cost",
     default="cv",
-    show_default=True,
     metavar="X",
     help="Cost of violated preferences: a number, or cv (chosen by cross-validation).",
 )
@@ -63,7 +62,6 @@ from firstpage.interop.report import utility_page, utility_text
 @click.option(
     "--strong-margin",
     default=1.0,
-    show_default=True,
     metavar="X",
     help='Margin of "much better"; that of "better" is 1.',
 )
@@ -71,13 +69,11 @@ from firstpage.interop.report import utility_page, utility_text
     "--unjudged",
     type=click.Choice(["worst", "condense", "refuse"]),
     default="worst",
-    show_default=True,
     help="How documents without a grade count.",
 )
 @click.option(
     "--pooling",
     default=1.0,
-    show_default=True,
     metavar="X",
     help="Strength (0 to 1) with which the measure of a segment is pulled to that of all.",
 )
@@ -95,14 +91,11 @@ from firstpage.interop.report import utility_page, utility_text
     "--form",
     type=click.Choice(["gains", "weights"]),
     default="gains",
-    show_default=True,
     help="What DCG(FILE) computes: gains times discounts, or a weight per rank and grade.",
 )
 @options.seed
 @options.output("json", help="Write the measure to this file (.json).")
-@click.option(
-    "--html", type=outputs.OutputFile("html"), help="Write a page with charts to this file."
-)
+@options.html("Write a page with charts to this file.")
 @options.as_json
 def command(
     prefs: Path,
@@ -203,13 +196,10 @@ def _about(learner: DCGLearn, rounds: int, tests: int, form: Any) -> dict[str, A
     "--data",
     type=click.Choice(["1", "2"]),
     default="1",
-    show_default=True,
     help="1: the gain is the grade; 2: the gain is 2^grade - 1.",
 )
 @options.integer("--pairs", default=800, help="Number of training pairs.")
-@click.option(
-    "--noise", default=0.0, show_default=True, metavar="X", help="Fraction of reversed pairs."
-)
+@click.option("--noise", default=0.0, metavar="X", help="Fraction of reversed pairs.")
 @options.integer("--runs", default=5, help="Number of repetitions.")
 @options.seed
 @options.as_json

@@ -49,10 +49,7 @@ def exchange(
         with _opener().open(request, timeout=timeout) as response:
             body = response.read(max_bytes + 1)
             return HttpReply(
-                response.status,
-                response.headers,
-                body[:max_bytes],
-                len(body) > max_bytes,
+                response.status, response.headers, body[:max_bytes], len(body) > max_bytes
             )
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ExchangeError(_reason(error, timeout)) from None

@@ -69,10 +69,7 @@ def _variable(name: str) -> str:
 
 SHARED_FOLDER = Path(__file__).parent / "static"
 GZIP = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))")  # not q=0
-CACHED = {
-    "cache-control": "public, max-age=31536000, immutable",
-    "vary": "accept-encoding",
-}
+CACHED = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
 
 
 class CachedStaticFiles:

@@ -247,11 +247,7 @@ def dataset_to_arrays(data: Dataset) -> dict[str, Array]:
     if isinstance(data.X, np.ndarray):
         return arrays | {"X": data.X}
     shape = np.array(data.X.shape)
-    csr: dict[str, Any] = {
-        "data": data.X.data,
-        "indices": data.X.indices,
-        "indptr": data.X.indptr,
-    }
+    csr: dict[str, Any] = {"data": data.X.data, "indices": data.X.indices, "indptr": data.X.indptr}
     return arrays | csr | {"shape": shape}
 
 
@@ -329,12 +325,7 @@ def read_scores(path: str | os.PathLike[str], expected: int | None = None) -> Fl
     fallbacks = np.empty(3 * len(values), np.int64)
     state = np.zeros(3, np.int64)
     code = kernel.parse_scores(
-        buf=text,
-        size=len(text),
-        **number_tables(),
-        values=values,
-        fallbacks=fallbacks,
-        state=state,
+        buf=text, size=len(text), **number_tables(), values=values, fallbacks=fallbacks, state=state
     )
     rows, n_fallback, error_at = state.tolist()
     if code:

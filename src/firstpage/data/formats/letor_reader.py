@@ -10,16 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from firstpage.core import (
-    Advice,
-    Array,
-    Bytes,
-    DataError,
-    Ints,
-    Progress,
-    location,
-    warn,
-)
+from firstpage.core import Advice, Array, Bytes, DataError, Ints, Progress, location, warn
 from firstpage.core.kernels.parsing import fallback_number, number_tables
 from firstpage.core.kernels.parsing import letor as kernel
 from firstpage.data.dataset import INTERLEAVED, Dataset

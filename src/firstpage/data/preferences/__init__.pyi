@@ -9,6 +9,7 @@ from firstpage.data.preferences.pair_files import write_pairs as write_pairs
 from firstpage.data.preferences.pairs import PairTruth as PairTruth
 from firstpage.data.preferences.pairs import PreferencePairs as PreferencePairs
 from firstpage.data.preferences.pairs import RowPairs as RowPairs
+from firstpage.data.preferences.preferences import MAX_LEVELS as MAX_LEVELS
 from firstpage.data.preferences.preferences import MAX_WEIGHT as MAX_WEIGHT
 from firstpage.data.preferences.preferences import UNKNOWN as UNKNOWN
 from firstpage.data.preferences.preferences import Levels as Levels

@@ -28,13 +28,8 @@ from firstpage.core import Advice, DataError
 from firstpage.data.column_names import QUERY_NAMES
 from firstpage.data.formats.row_reader import read_file_rows
 from firstpage.data.groups import sort_groups
-from firstpage.data.io.files import (
-    DECOMPRESSION_ERRORS,
-    check_readable,
-    suffix_of,
-    write_bytes,
-)
-from firstpage.data.preferences.preferences import MAX_WEIGHT, UNKNOWN, Preferences
+from firstpage.data.io.files import DECOMPRESSION_ERRORS, check_readable, suffix_of, write_bytes
+from firstpage.data.preferences.preferences import UNKNOWN, Preferences, vote_weight
 from firstpage.data.runs import Column
 
 OUTCOME_WORDS = {
@@ -151,7 +146,7 @@ class _PairRow:
             )
         self.left = lookup(where, self.query, row.get("left"), 0)
         self.right = lookup(where, self.query, row.get("right"), 1)
-        self.weight = _weight(where, row.get("weight", 1.0))
+        self.weight = vote_weight(where, row.get("weight", 1.0))
 
 
 def _name(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -190,18 +185,6 @@ def _integer(value: Any) -> int | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return int(number) if number.is_integer() and not isinstance(value, bool) else None
-
-
-def _weight(where: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = np.nan
-    if not 0 <= number <= MAX_WEIGHT:
-        raise DataError(
-            f"{where}: a weight must be a number from 0 to {MAX_WEIGHT:g}; got {repr(value)[:40]}."
-        )
-    return number
 
 
 def _grade_lookup(qrels: Column | None, runs: Mapping[str, Column] | None) -> GradeLookup:

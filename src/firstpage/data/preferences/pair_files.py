@@ -24,7 +24,7 @@ from firstpage.data.formats.row_reader import read_file_cells, read_file_rows
 from firstpage.data.ids import encode_text
 from firstpage.data.io.files import check_readable, suffix_of, write_bytes
 from firstpage.data.preferences.pairs import PreferencePairs
-from firstpage.data.preferences.preferences import MAX_WEIGHT
+from firstpage.data.preferences.preferences import vote_weight
 
 COLUMNS = {
     "query": QUERY_NAMES,
@@ -196,7 +196,7 @@ def _vote(where: str, fields: Mapping[str, Any]) -> Vote:
         )
     voter = _text(fields["voter"]) if "voter" in fields else None
     query = _name(where, fields, "query")
-    return Vote(query, left, right, outcome, _weight(where, fields.get("weight", 1.0)), voter)
+    return Vote(query, left, right, outcome, vote_weight(where, fields.get("weight", 1.0)), voter)
 
 
 def _name(where: str, fields: Mapping[str, Any], field: str) -> str:
@@ -213,18 +213,6 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def _weight(where: str, value: Any) -> float:
-    try:
-        number = float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not 0 <= number <= MAX_WEIGHT:
-        raise DataError(
-            f"{where}: a weight must be a number from 0 to {MAX_WEIGHT:g}; got {repr(value)[:40]}."
-        )
-    return number
 
 
 def write_pairs(pairs: PreferencePairs, path: str | os.PathLike[str]) -> None:

@@ -412,25 +412,13 @@ class RowPairs:
     def take(self, queries: Bools) -> RowPairs:
         """Return the pairs of some queries, as those of data with these queries only."""
         rows = np.repeat(queries, self.per_query())
-        return RowPairs(
-            offsets_from_lengths(self.per_query()[queries]),
-            self.left[rows],
-            self.right[rows],
-            self.left_weight[rows],
-            self.right_weight[rows],
-            self.tie_weight[rows],
-        )
+        _, *columns = vars(self).values()
+        offsets = offsets_from_lengths(self.per_query()[queries])
+        return RowPairs(offsets, *(column[rows] for column in columns))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what a model file records about the pairs."""
-        columns = (
-            self.offsets,
-            self.left,
-            self.right,
-            self.left_weight,
-            self.right_weight,
-            self.tie_weight,
-        )
+        columns = vars(self).values()  # in the order of the fields
         ties = float(self.tie_weight.sum())
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(c).tobytes() for c in columns))
         return {

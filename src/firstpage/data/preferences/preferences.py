@@ -479,3 +479,16 @@ def factorize(ids: Ids | Iterable[object] | None, n: int) -> Array:
         return np.arange(n)
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(str(name), len(numbers)) for name in ids], np.int64)
+
+
+def vote_weight(where: str, value: Any) -> float:
+    """Return the weight of a vote in a file; refuse one out of its range."""
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not 0 <= number <= MAX_WEIGHT:
+        raise DataError(
+            f"{where}: a weight must be a number from 0 to {MAX_WEIGHT:g}; got {repr(value)[:40]}."
+        )
+    return number

@@ -13,17 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import (
-    Bools,
-    Chart,
-    DataError,
-    Floats,
-    Table,
-    Tabular,
-    curves,
-    stacked,
-    warn,
-)
+from firstpage.core import Bools, Chart, DataError, Floats, Table, Tabular, curves, stacked, warn
 from firstpage.data import (
     Ids,
     Qrels,

@@ -32,26 +32,9 @@ from firstpage.evaluation.aggregation.search import (
 )
 
 METHODS: dict[str, type[Method]] = by_class_name(
-    SupervisedKemeny,
-    Kemeny,
-    Borda,
-    RRF,
-    RBC,
-    ISR,
-    LogISR,
-    LogNISR,
-    CombSUM,
-    CombMNZ,
-    CombANZ,
-    CombMAX,
-    CombMIN,
-    CombMED,
-    Copeland,
-    KwikSort,
-    LocalKemeny,
-    BestInsertion,
-    ExactKemeny,
-)
+    SupervisedKemeny, Kemeny, Borda, RRF, RBC, ISR, LogISR, LogNISR, CombSUM, CombMNZ, CombANZ,
+    CombMAX, CombMIN, CombMED, Copeland, KwikSort, LocalKemeny, BestInsertion, ExactKemeny,
+)  # fmt: skip
 ALIASES = {
     "skr": "SupervisedKemeny", "exact": "ExactKemeny", "Condorcet": "Kemeny", "wsum": "CombSUM",
 }  # fmt: skip

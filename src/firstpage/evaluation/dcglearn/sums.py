@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from firstpage.core import Bools, Floats
+from firstpage.core import Array, Bools, Floats
 from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels.losses import preferences as kernel
 from firstpage.evaluation.dcglearn.pairs import TIE, Pairs
@@ -16,6 +16,7 @@ MIN_BLOCK = 1 << 13  # pairs per block
 MAX_BLOCKS = 16  # fixed, so that sums do not depend on the number of threads
 MAX_BYTES = 1 << 28  # for the normal equations of all blocks
 KINDS = 3
+Arrays = dict[str, Array]  # by the name of the parameter
 
 
 class PairSums:
@@ -48,62 +49,43 @@ class PairSums:
         ends = [len(p) * b // blocks for b in range(blocks + 1)]
         slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
 
-        def lanes(call: Callable[[int, slice], Callable[[], object]]) -> Lanes:
-            calls = [call(b, s) for b, s in enumerate(slices)]
+        def lanes(kernel: Any, by_pair: Arrays, by_block: Arrays, **same: Any) -> Lanes:
+            calls = [
+                kernel.bind(
+                    **{name: array[rows] for name, array in by_pair.items()},
+                    **{name: array[block] for name, array in by_block.items()},
+                    **same,
+                )
+                for block, rows in enumerate(slices)
+            ]
             return Lanes([calls[i :: self._threads] for i in range(self._threads)])
 
-        self._move_lanes = lanes(
-            lambda b, s: kernel.differences.bind(
-                p.left[s], p.right[s], self._table, levels, self.z[s]
-            )
-        )
+        sides: Arrays = {"left": p.left, "right": p.right}
+        kinds: Arrays = {"z": self.z, "kind": p.kind, "weight": p.weight}
+        weights: dict[str, Any] = {"table": self._table, "levels": levels}
+        costs = {"margins": self.margins, "costs": self.costs}
+        sums, dual = {"sums": self._sums}, {"dual": self._force}
+        self._move_lanes = lanes(kernel.differences, {**sides, "out": self.z}, {}, **weights)
         self._direction_lanes = lanes(
-            lambda b, s: kernel.differences.bind(
-                p.left[s], p.right[s], self._table, levels, self.step[s]
-            )
+            kernel.differences, {**sides, "out": self.step}, {}, **weights
         )
-        self._cost_lanes = lanes(
-            lambda b, s: kernel.residuals.bind(
-                z=self.z[s],
-                kind=p.kind[s],
-                weight=p.weight[s],
-                margins=self.margins,
-                costs=self.costs,
-                dual=self._force[s],
-                sums=self._sums[b],
-            )
-        )
+        self._cost_lanes = lanes(kernel.residuals, {**kinds, **dual}, sums, **costs)
         self._gradient_lanes = lanes(
-            lambda b, s: kernel.vjp.bind(
-                p.left[s], p.right[s], self._force[s], levels, self._gradients[b]
-            )
+            kernel.vjp, {**sides, **dual}, {"out": self._gradients}, levels=levels
         )
         self._active_lanes = lanes(
-            lambda b, s: kernel.update_normal_equations.bind(
-                left=p.left[s],
-                right=p.right[s],
-                z=self.z[s],
-                kind=p.kind[s],
-                weight=p.weight[s],
-                margins=self.margins,
-                levels=levels,
-                state=self._state[s],
-                square=self._square[b],
-                rhs=self._targets[b],
-                changed=self._changed[b],
-            )
+            kernel.update_normal_equations,
+            {**sides, **kinds, "state": self._state},
+            {"square": self._square, "rhs": self._targets, "changed": self._changed},
+            margins=self.margins,
+            levels=levels,
         )
         self._line_lanes = lanes(
-            lambda b, s: kernel.directional_derivatives.bind(
-                z=self.z[s],
-                step=self.step[s],
-                kind=p.kind[s],
-                weight=p.weight[s],
-                margins=self.margins,
-                costs=self.costs,
-                step_size=self._step_size,
-                sums=self._sums[b],
-            )
+            kernel.directional_derivatives,
+            {**kinds, "step": self.step},
+            sums,
+            step_size=self._step_size,
+            **costs,
         )
 
     def move_to(self, table: Floats) -> None:

@@ -56,6 +56,7 @@ from firstpage.evaluation.measures.significance import format_p as format_p
 from firstpage.evaluation.measures.significance import p_phrase as p_phrase
 from firstpage.evaluation.measures.significance import randomization as randomization
 from firstpage.evaluation.measures.significance import t_tails as t_tails
+from firstpage.evaluation.measures.sources import as_column as as_column
 from firstpage.evaluation.measures.sources import expand_patterns as expand_patterns
 from firstpage.evaluation.measures.sources import read_truth as read_truth
 from firstpage.evaluation.measures.sources import unique_names as unique_names

@@ -12,14 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from firstpage.core import (
-    PACKAGE,
-    Floats,
-    MeasureError,
-    inherit_sections,
-    qualified_name,
-    warn,
-)
+from firstpage.core import PACKAGE, Floats, MeasureError, inherit_sections, qualified_name, warn
 from firstpage.evaluation.measures.convention import Convention, value_text
 from firstpage.evaluation.measures.lists import (
     ALL,
@@ -28,6 +21,7 @@ from firstpage.evaluation.measures.lists import (
     RankedLists,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
     rank_lists,
     relevant_ranks,
 )
@@ -35,8 +29,8 @@ from firstpage.evaluation.measures.rank_forms import RankForm
 
 __all__ = [
     "ALL", "EVERYTHING", "Convention", "Measure", "Needs", "RankedLists",
-    "failed_measure", "fill_empty", "first_ranks", "kernel_cutoff", "measured_values", "needs_of",
-    "rank_lists", "ratio", "relevant_ranks", "text_parameters",
+    "failed_measure", "fill_empty", "first_ranks", "kernel_cutoff", "kernel_values",
+    "measured_values", "needs_of", "rank_lists", "ratio", "relevant_ranks", "text_parameters",
 ]  # fmt: skip
 
 

@@ -18,10 +18,17 @@ from firstpage.evaluation.measures.base import (
     fill_empty,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
     ratio,
     relevant_ranks,
 )
-from firstpage.evaluation.measures.graded import DEFAULT, GAINS, check_scale, scale_of
+from firstpage.evaluation.measures.graded import (
+    DEFAULT,
+    GAINS,
+    check_scale,
+    discounted_gains,
+    scale_of,
+)
 from firstpage.evaluation.measures.rank_forms import (
     AdditiveForm,
     CascadeForm,
@@ -414,32 +421,16 @@ class RBP(Binary):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         if self.gain is not None:
             return self._graded(lists, self.gain)
-        out = np.empty(len(lists))
-        graded.rank_biased_precision(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            level=self.relevance_level(convention),
-            p=float(self.p),
-            cutoff=kernel_cutoff(self.cutoff),
-            out=out,
-        )
-        return out
+        level, cutoff = self.relevance_level(convention), kernel_cutoff(self.cutoff)
+        kernel = graded.rank_biased_precision
+        return kernel_values(kernel, lists.ranked, level=level, p=float(self.p), cutoff=cutoff)
 
     def _graded(self, lists: RankedLists, gain: str) -> Floats:
-        scale, out = scale_of(self, self.max, lists), np.empty(len(lists))
+        scale = scale_of(self, self.max, lists)
         ranks = np.arange(int(lists.lengths.max(initial=0)), dtype=np.float64)
         weights: Floats = (1 - self.p) * np.power(float(self.p), ranks)
-        graded.dcg(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            max_label=scale,
-            kind=GAINS[gain],
-            table=np.empty(0),
-            discount=weights,
-            cutoff=kernel_cutoff(self.cutoff),
-            out=out,
+        out = discounted_gains(
+            lists.ranked, scale, (GAINS[gain], np.empty(0), weights), self.cutoff
         )
         return ratio(out, 1.0 - np.exp2(-scale) if gain == "exp" else scale)
 

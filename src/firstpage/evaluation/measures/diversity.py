@@ -23,6 +23,7 @@ from firstpage.evaluation.measures.base import (
     RankedLists,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
     ratio,
 )
 from firstpage.evaluation.measures.graded import discounts
@@ -141,12 +142,10 @@ class Novelty(Diversity):
         return discounts("log2", size)
 
     def _gain(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
-        out = np.empty(len(lists))
         size = int(np.diff(lists.offsets).max(initial=0))
-        kernel.novelty_gain(
-            documents=_documents(lists),
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
+        return kernel_values(
+            kernel.novelty_gain,
+            (_documents(lists), lists.tie_sizes, lists.offsets),
             starts=relevant.starts,
             subtopics=relevant.subtopics,
             alpha=self._alpha(),
@@ -155,9 +154,7 @@ class Novelty(Diversity):
             counts=np.empty(relevant.width, np.int64),
             weights=np.empty(relevant.width),
             pass_means=np.empty(lists.longest_tie + 2),
-            out=out,
         )
-        return out
 
     def _ideal_gain(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         out = np.empty(len(lists))
@@ -481,17 +478,15 @@ class APIA(Diversity):
     about: ClassVar[str] = "mean of average precision over the subtopics"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
-        out, counts = np.empty(len(lists)), _subtopic_counts(lists, relevant)
-        kernel.subtopic_average_precision(
-            documents=_documents(lists),
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
+        counts = _subtopic_counts(lists, relevant)
+        out = kernel_values(
+            kernel.subtopic_average_precision,
+            (_documents(lists), lists.tie_sizes, lists.offsets),
             starts=relevant.starts,
             subtopics=relevant.subtopics,
             relevant=counts,
             counts=np.empty(relevant.width, np.int64),
             before=np.empty(relevant.width),
-            out=out,
         )
         return ratio(out, (counts > 0).sum(axis=1).astype(np.float64))
 

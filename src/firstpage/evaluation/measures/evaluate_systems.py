@@ -23,8 +23,8 @@ from firstpage.evaluation.measures.inputs import (
 from firstpage.evaluation.measures.query_segments import named_segments, weights_by_query
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.sharded import shard_values
-from firstpage.evaluation.measures.sources import resolve_inputs
-from firstpage.evaluation.measures.unjudged import Bounds, as_column, with_relevant
+from firstpage.evaluation.measures.sources import as_column, resolve_inputs
+from firstpage.evaluation.measures.unjudged import Bounds, with_relevant
 
 DEFAULT_MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 

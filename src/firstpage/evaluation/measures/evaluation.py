@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,7 @@ class Evaluation(Tabular):
     [1.0, 0.5]
     """
 
+    interval_kind: ClassVar[str] = "bootstrap"
     texts: tuple[str, ...]
     measures: tuple[Measure, ...]
     queries: Ids

@@ -11,13 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.core import Floats, Ints, qualified_name
-from firstpage.evaluation.measures.base import (
-    ALL,
-    Convention,
-    Measure,
-    RankedLists,
-    failed_measure,
-)
+from firstpage.evaluation.measures.base import ALL, Convention, Measure, RankedLists, failed_measure
 
 MAX_ORDERS = 120  # orders of tied documents that are all measured
 SAMPLED_ORDERS = 100  # random ones, where there are more

@@ -18,9 +18,10 @@ from firstpage.evaluation.measures.base import (
     fill_empty,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
     ratio,
 )
-from firstpage.evaluation.measures.graded import ERR, Discounted, Gained, err
+from firstpage.evaluation.measures.graded import ERR, Discounted, Gained, discounted_gains, err
 
 
 @dataclass(frozen=True)
@@ -48,20 +49,9 @@ class CG(Gained):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
-        kind, table = self.gain_table(lists, convention)
-        out = np.empty(len(lists))
-        graded.dcg(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            max_label=np.zeros(len(lists)),
-            kind=kind,
-            table=table,
-            discount=np.ones(int(lists.lengths.max(initial=0))),
-            cutoff=kernel_cutoff(self.cutoff),
-            out=out,
-        )
-        return out
+        ones = np.ones(int(lists.lengths.max(initial=0)))
+        weights = *self.gain_table(lists, convention), ones
+        return discounted_gains(lists.ranked, np.zeros(len(lists)), weights, self.cutoff)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
@@ -87,15 +77,9 @@ class nERR(ERR):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         cutoff, scale = kernel_cutoff(self.cutoff), self.greatest_labels(lists)
         best, offsets = lists.ideal(cutoff)
-        ideal, no_ties = np.empty(len(lists)), np.ones(len(best), np.int64)
-        graded.err(
-            labels=best,
-            tie_sizes=no_ties,
-            offsets=offsets,
-            max_label=scale,
-            cutoff=cutoff,
-            pass_means=np.empty(3),
-            out=ideal,
+        ranked = best, np.ones(len(best), np.int64), offsets
+        ideal = kernel_values(
+            graded.err, ranked, max_label=scale, cutoff=cutoff, pass_means=np.empty(3)
         )
         return fill_empty(ratio(err(lists, scale, cutoff), ideal), lists, convention)
 
@@ -138,16 +122,9 @@ class Q(Gained):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
         gains, ideal, offsets = self._gains(lists, convention, np.zeros(len(lists)))
-        out = np.empty(len(lists))
-        kernel.q_measure(
-            gains=gains,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            ideal=ideal,
-            ideal_offsets=offsets,
-            beta=float(self.beta),
-            out=out,
-        )
+        ranked = gains, lists.tie_sizes, lists.offsets
+        beta = float(self.beta)
+        out = kernel_values(kernel.q_measure, ranked, ideal=ideal, ideal_offsets=offsets, beta=beta)
         return fill_empty(out, lists, convention)
 
 
@@ -252,14 +229,6 @@ class RBPResidual(Measure):
     about: ClassVar[str] = "uncertainty of RBP due to unjudged and unseen documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        judged, all_ranks = np.empty(len(lists)), 2**62
-        graded.rank_biased_precision(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            level=-np.inf,
-            p=float(self.p),
-            cutoff=all_ranks,
-            out=judged,
-        )
+        kernel, p, all_ranks = graded.rank_biased_precision, float(self.p), 2**62
+        judged = kernel_values(kernel, lists.ranked, level=-np.inf, p=p, cutoff=all_ranks)
         return np.maximum(1.0 - judged, 0.0)

@@ -20,6 +20,7 @@ from firstpage.evaluation.measures.base import (
     fill_empty,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
     ratio,
 )
 from firstpage.evaluation.measures.rank_forms import (
@@ -115,6 +116,25 @@ class Gained(Measure):
         return ranked, ideal, best_offsets
 
 
+def discounted_gains(
+    ranked: tuple[Floats, Ints, Ints],
+    max_labels: Floats,
+    weights: tuple[int, Floats, Floats],
+    cutoff: int | None,
+) -> Floats:
+    """Return the DCG of lists, with weights: kind and table of the gain, and the discounts."""
+    kind, table, discount = weights
+    return kernel_values(
+        kernel.dcg,
+        ranked,
+        max_label=max_labels,
+        kind=kind,
+        table=table,
+        discount=discount,
+        cutoff=kernel_cutoff(cutoff),
+    )
+
+
 @dataclass(frozen=True)
 class Discounted(Gained):
     """Base of the DCG family: measures with a gain and a discount.
@@ -150,21 +170,7 @@ class Discounted(Gained):
 
         The weights are kind and table of the gain, and the discount.
         """
-        labels, tie_sizes, offsets = ranked
-        kind, table, discount = weights
-        out = np.empty(len(offsets) - 1)
-        kernel.dcg(
-            labels=labels,
-            tie_sizes=tie_sizes,
-            offsets=offsets,
-            max_label=max_labels,
-            kind=kind,
-            table=table,
-            discount=discount,
-            cutoff=kernel_cutoff(getattr(self, "cutoff", None)),
-            out=out,
-        )
-        return out
+        return discounted_gains(ranked, max_labels, weights, getattr(self, "cutoff", None))
 
     def _ideal_dcg(self, lists: RankedLists, weights: tuple[int, Floats, Floats]) -> Floats:
         """Return the DCG of the ideal order of the judged documents."""
@@ -214,8 +220,7 @@ class DCG(Discounted):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
         weights = *self.gain_table(lists, convention), self._discount(lists, convention)
-        ranked = lists.labels, lists.tie_sizes, lists.offsets
-        return self._dcg(ranked, np.zeros(len(lists)), weights)
+        return self._dcg(lists.ranked, np.zeros(len(lists)), weights)
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)
@@ -265,8 +270,7 @@ class NDCG(Discounted):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         lists.ideal(kernel_cutoff(self.cutoff))  # sorted once, for the greatest labels too
         weights = *self.gain_table(lists, convention), self._discount(lists, convention)
-        ranked = lists.labels, lists.tie_sizes, lists.offsets
-        dcg = self._dcg(ranked, lists.max_labels, weights)
+        dcg = self._dcg(lists.ranked, lists.max_labels, weights)
         value = ratio(dcg, self._ideal_dcg(lists, weights))
         if convention.strict_cutoff and self.cutoff is not None:
             value[lists.lengths < self.cutoff] = 0.0
@@ -312,18 +316,15 @@ class MeanNDCG(Discounted):
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         kind, table = self.gain_table(lists, convention)
         best, offsets = self._ideal(lists, kind, table, ALL)
-        out = np.empty(len(lists))
-        kernel.mean_ndcg(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
+        out = kernel_values(
+            kernel.mean_ndcg,
+            lists.ranked,
             ideal=best,
             ideal_offsets=offsets,
             max_label=lists.max_labels,
             kind=kind,
             table=table,
             discount=self._discount(lists, convention),
-            out=out,
         )
         return fill_empty(out, lists, convention)
 
@@ -418,18 +419,10 @@ def scale_of(measure: Measure, scale: float | str | None, lists: RankedLists) ->
 
 def err(lists: RankedLists, max_labels: Floats, cutoff: int) -> Floats:
     """Return the ERR of each query, given the greatest label of its scale."""
-    out = np.empty(len(lists))
-    workspace = np.empty(lists.longest_tie + 2)
-    kernel.err(
-        labels=lists.labels,
-        tie_sizes=lists.tie_sizes,
-        offsets=lists.offsets,
-        max_label=max_labels,
-        cutoff=cutoff,
-        pass_means=workspace,
-        out=out,
+    means = np.empty(lists.longest_tie + 2)
+    return kernel_values(
+        kernel.err, lists.ranked, max_label=max_labels, cutoff=cutoff, pass_means=means
     )
-    return out
 
 
 def _stopping(lists: RankedLists, max_labels: Floats, cutoff: int | None) -> CascadeForm:

@@ -15,6 +15,7 @@ from firstpage.evaluation.measures.base import (
     Convention,
     Measure,
     RankedLists,
+    kernel_values,
     ratio,
 )
 from firstpage.evaluation.measures.rank_forms import AdditiveForm, TableForm
@@ -91,17 +92,10 @@ class _Learned(Measure):
         return np.array(self.utility.grades, np.float64)
 
     def _dcg(self, lists: RankedLists) -> Floats:
-        out, workspace = np.empty(len(lists)), np.empty(self.table.shape[1])
-        table_dcg(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            grades=self.grade_values,
-            table=self.table,
-            counts=workspace,
-            out=out,
+        grades, counts = self.grade_values, np.empty(self.table.shape[1])
+        return kernel_values(
+            table_dcg, lists.ranked, grades=grades, table=self.table, counts=counts
         )
-        return out
 
     def grade_counts(self, lists: RankedLists) -> Ints:
         """Return the number of judged documents of each grade, one row per query.

@@ -6,12 +6,14 @@ scores, and the labels of all judged documents (the pool), ranked or not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from firstpage.core import Advice, Bools, DataError, Floats, Ints, MeasureError
+from firstpage.core import Advice, Array, Bools, DataError, Floats, Ints, MeasureError
 from firstpage.core.kernels import number_ties, order_ties_by_id, order_ties_by_key, tie_blocks
 from firstpage.core.kernels.measures import binary
 from firstpage.data import (
@@ -175,6 +177,11 @@ class RankedLists:
     def lengths(self) -> Ints:
         """The number of retrieved documents per query."""
         return np.diff(self.offsets if self.unsorted is None else self.unsorted.offsets)
+
+    @property
+    def ranked(self) -> tuple[Floats, Ints, Ints]:
+        """The labels in ranked order, the sizes of ties and the offsets, as kernels take them."""
+        return self.labels, self.tie_sizes, self.offsets
 
     def retrieved_counts(self, level: float) -> Floats:
         """Return the number of retrieved documents with a label of at least `level`.
@@ -425,6 +432,15 @@ def _select(offsets: Ints, queries: Bools) -> tuple[Ints, Bools]:
     """Return the offsets of the selected queries, and whether each row is one of theirs."""
     lengths = np.diff(offsets)
     return offsets_from_lengths(lengths[queries]), np.repeat(queries, lengths)
+
+
+def kernel_values(
+    kernel: Callable[..., object], ranked: tuple[Array, Ints, Ints], **arguments: Any
+) -> Floats:
+    """Return one value per list, which a kernel computes from numbers in ranked order and ties."""
+    out = np.empty(len(ranked[2]) - 1)
+    kernel(*ranked, **arguments, out=out)
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from firstpage.evaluation.measures.base import (
     Measure,
     RankedLists,
     kernel_cutoff,
+    kernel_values,
     ratio,
 )
 from firstpage.evaluation.measures.graded import discounts
@@ -287,12 +288,10 @@ class Perm01(Measure):
 
 def _mismatch_probability(lists: RankedLists, cutoff: int) -> Floats:
     judged = lists.judged_only
-    out = np.empty(len(judged))
     best, _ = judged.ideal(ALL)
-    kernel.exact_match_probability(
-        judged.labels, judged.tie_sizes, judged.offsets, best, cutoff, out
+    return 1.0 - kernel_values(
+        kernel.exact_match_probability, judged.ranked, ideal=best, cutoff=cutoff
     )
-    return 1.0 - out
 
 
 @dataclass(frozen=True)
@@ -432,11 +431,9 @@ class RBO(Measure):
         longest = int(np.diff(relevant_offsets).max(initial=0))
         size = int(lists.lengths.max(initial=0)) + 2
         log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
-        out = np.empty(len(lists))
-        kernel.rank_biased_overlap(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
+        return kernel_values(
+            kernel.rank_biased_overlap,
+            lists.ranked,
             ideal=best[relevant],
             ideal_offsets=relevant_offsets,
             p=float(self.p),
@@ -446,9 +443,7 @@ class RBO(Measure):
             log_factorials=log_factorials,
             above=np.empty(longest + 1, np.int64),
             tied=np.empty(longest + 1, np.int64),
-            out=out,
         )
-        return out
 
     def _endless(self) -> float:
         """Return the sum of p^(d-1) / d over all depths if that needs many terms, else 0."""

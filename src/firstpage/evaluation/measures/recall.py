@@ -18,6 +18,7 @@ from firstpage.evaluation.measures.base import (
     fill_empty,
     first_ranks,
     kernel_cutoff,
+    kernel_values,
 )
 from firstpage.evaluation.measures.binary import AP, Binary, bpref
 
@@ -180,14 +181,11 @@ class infAP(Binary):
         kinds[lists.labels < 0] = kernel.POOLED
         kinds[lists.labels >= 0] = kernel.NONRELEVANT
         kinds[lists.labels >= level] = kernel.RELEVANT
-        out = np.empty(len(lists))
-        kernel.inferred_ap(
-            kinds,
-            lists.tie_sizes,
-            lists.offsets,
-            lists.relevant_counts(level),
-            log_factorials(lists),
-            out,
+        out = kernel_values(
+            kernel.inferred_ap,
+            (kinds, lists.tie_sizes, lists.offsets),
+            relevant=lists.relevant_counts(level),
+            log_factorials=log_factorials(lists),
         )
         return fill_empty(out, lists, convention)
 
@@ -240,17 +238,13 @@ class Accuracy(Binary):
     about: ClassVar[str] = "fraction of retrieved pairs with the relevant document first"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
-        out = np.empty(len(lists))
-        kernel.pairs_in_order(
-            labels=lists.labels,
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
+        return kernel_values(
+            kernel.pairs_in_order,
+            lists.ranked,
             level=self.relevance_level(convention),
             cutoff=kernel_cutoff(self.cutoff),
             log_factorials=log_factorials(lists),
-            out=out,
         )
-        return out
 
     def needs(self, convention: Convention) -> Needs:
         return first_ranks(self.cutoff)

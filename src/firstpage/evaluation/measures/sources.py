@@ -101,6 +101,22 @@ def column_of_records(values: Any, kind: type[Column], field: str) -> Any:
     return kind.from_arrays(queries, documents, numbers)
 
 
+def as_column(value: Any, kind: type[Column]) -> Any:
+    """Return a run or judgments of any form as a Run or Qrels; labeled data need document ids."""
+    if isinstance(value, Column):
+        return value
+    if isinstance(value, Mapping):
+        return kind.from_dict(value)
+    if is_frame(value):
+        return kind.from_frame(value)
+    if kind is Qrels and isinstance(value, Dataset):
+        return to_qrels(value)
+    raise DataError(
+        f"a {'run' if kind is Run else 'file or mapping of judgments'} is required; got "
+        f"{_named(value)}."
+    )
+
+
 def resolve_inputs(
     system: Any, truth: Any, qid: Any, docid: Any, measures: Iterable[Measure] = ()
 ) -> tuple[Any, Any, Any, Any]:

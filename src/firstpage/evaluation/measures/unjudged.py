@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from firstpage.core import Bools, DataError, Ints
+from firstpage.core import Bools, Ints
 from firstpage.data import Column, Ids, Qrels, Run, join_documents, match_queries, sort_groups
+from firstpage.evaluation.measures.sources import as_column
 
 
 class Bounds(NamedTuple):
@@ -51,19 +51,6 @@ def condensed(run: Any, truth: Any) -> Run:
     """
     column: Run = as_column(run, Run)
     return column.select_rows(judged_rows(column, as_column(truth, Qrels)) >= 0)
-
-
-def as_column(value: Any, kind: type[Any]) -> Any:
-    """Return a run or judgments of any form as a Run or Qrels."""
-    if isinstance(value, Column):
-        return value
-    if isinstance(value, Mapping):
-        return kind.from_dict(value)
-    if hasattr(type(value), "columns"):
-        return kind.from_frame(value)
-    raise DataError(
-        f"unjudged documents are those of runs with judgments; got {type(value).__name__}."
-    )
 
 
 def judged_rows(run: Column, qrels: Column) -> Ints:

@@ -17,15 +17,14 @@ from typing import ClassVar
 import numpy as np
 
 from firstpage.core import Floats, Ints, MeasureError
-from firstpage.core.kernels.measures import graded as kernel
-from firstpage.evaluation.measures.base import (
-    Convention,
-    Measure,
-    Needs,
-    RankedLists,
-    first_ranks,
+from firstpage.evaluation.measures.base import Convention, Measure, Needs, RankedLists, first_ranks
+from firstpage.evaluation.measures.graded import (
+    GAINS,
+    check_scale,
+    discounted_gains,
+    discounts,
+    scale_of,
 )
-from firstpage.evaluation.measures.graded import check_scale, discounts, scale_of
 
 RANKS = 1000  # ranks of a list, as in cwl_eval; those below its documents gain nothing
 MAX_ARRANGEMENTS = 1000  # of the gains of tied documents that are all measured
@@ -396,19 +395,10 @@ class SDCG(ScaledGains):
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         assert self.cutoff is not None, "required by without_cutoff"
-        weights, out = discounts("log2", self.cutoff), np.empty(len(lists))
-        kernel.dcg(
-            labels=self._gains(lists),
-            tie_sizes=lists.tie_sizes,
-            offsets=lists.offsets,
-            max_label=np.zeros(len(lists)),
-            kind=kernel.LINEAR,
-            table=np.empty(0),
-            discount=weights,
-            cutoff=self.cutoff,
-            out=out,
-        )
-        scaled: Floats = out / weights.sum()
+        discount, no_scale = discounts("log2", self.cutoff), np.zeros(len(lists))
+        ranked = self._gains(lists), lists.tie_sizes, lists.offsets
+        weights = GAINS["linear"], np.empty(0), discount
+        scaled: Floats = discounted_gains(ranked, no_scale, weights, self.cutoff) / discount.sum()
         return scaled
 
     def needs(self, convention: Convention) -> Needs:

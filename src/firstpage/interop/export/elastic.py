@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from firstpage.core import DataError
-from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
 from firstpage.interop.export.float32 import above32, float32_text, single_weights
 from firstpage.learning.scorers import JsonObject, Tree
 
@@ -117,10 +117,7 @@ def _files(exported: ExportModel, kind: str, definition: str, constant: bool) ->
         features.append(_definition(exported.features.constant(), [], template))
     stored = {"featureset": {"name": exported.name, "features": features}}
     model = {"model": {"name": exported.name, "model": {"type": kind, "definition": definition}}}
-    contents = {
-        "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
-        "features.json": json.dumps(stored, indent=1, allow_nan=False).encode() + b"\n",
-    }
+    contents = {"model.json": json_bytes(model), "features.json": json_bytes(stored)}
     return ExportFiles("model.json", contents, USAGE_ELASTIC.replace("NAME", exported.name))
 
 
@@ -138,12 +135,7 @@ def _feature(exported: ExportModel, name: str) -> JsonObject:
 
 
 def _definition(name: str, params: list[str], template: JsonObject) -> JsonObject:
-    return {
-        "name": name,
-        "params": params,
-        "template_language": "mustache",
-        "template": template,
-    }
+    return {"name": name, "params": params, "template_language": "mustache", "template": template}
 
 
 class _NodeNumbering:

@@ -216,10 +216,12 @@ class ExportModel:
         """Raise an error for a model without features, or with numbers or scores not finite."""
         if not self.features.names:
             raise DataError(f"{self.source} has no features.")
-        coefficients, network = self.scoring.coefficients, self.scoring.network
-        if coefficients is not None and not all(np.isfinite(c).all() for c in coefficients):
-            raise DataError(f"{self.source}: a weight is infinite.")
-        if network is not None and not np.isfinite(network.values).all():
+        network = self.scoring.network
+        weights = [
+            *(self.scoring.coefficients or ()),
+            *([] if network is None else [network.values]),
+        ]
+        if not all(np.isfinite(each).all() for each in weights):
             raise DataError(f"{self.source}: a weight is infinite.")
         if self.transform is not None and self.transform.per == "global":
             self.scaling()
@@ -257,9 +259,7 @@ class ExportModel:
         if depth > MAX_TREE_DEPTH:
             raise DataError(
                 f"{self.source} has a tree of depth {depth}, and at most {MAX_TREE_DEPTH} can be "
-                "written; "
-                "grow shallower trees: "
-                "scorer='trees(options={\"max_depth\": 12})'."
+                "written; grow shallower trees: scorer='trees(options={\"max_depth\": 12})'."
             )
         _check_scores(forest, self.scoring, self.source)
         return forest
@@ -287,11 +287,8 @@ class ExportModel:
         """Return (shift, scale) of global scaling."""
         assert self.transform is not None
         shift, scale = self.transform.shift, self.transform.scale
-        if (
-            shift is None
-            or scale is None
-            or not len(shift) == len(scale) == len(self.features.names)
-        ):
+        count = len(self.features.names)
+        if shift is None or scale is None or not len(shift) == len(scale) == count:
             raise DataError(f"{self.source}: its scaling is not known for all features.")
         if not (np.isfinite(shift) & np.isfinite(scale) & (scale > 0)).all():
             raise DataError(f"{self.source}: its scaling is not finite for all features.")
@@ -324,6 +321,11 @@ class ExportFiles:
     contents: dict[str, bytes]
     usage: str
     fixed: bool = False
+
+
+def json_bytes(value: object) -> bytes:
+    """Return the contents of a JSON file."""
+    return json.dumps(value, indent=1, allow_nan=False).encode() + b"\n"
 
 
 def select_stage(model: Model, stage: str | None) -> tuple[Scoring, Transform | None, str]:

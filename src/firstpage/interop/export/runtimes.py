@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
+from collections import defaultdict
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, missing_dependency
 from firstpage.data import offsets_from_lengths
-from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
 from firstpage.interop.export.float32 import check_leaves
 from firstpage.interop.export.onnx_network import add_network
 from firstpage.learning.scorers import Forest, JsonObject, Tree, forward
@@ -41,12 +42,10 @@ def export_library(exported: ExportModel) -> ExportFiles:
     model = exported.scoring.library_model
     assert model is not None, f"{exported.kind} is not a model of a library"
     file = f"model.{SUFFIX[model.library]}"
-    columns = json.dumps(list(exported.features.names), indent=1).encode() + b"\n"
+    columns = json_bytes(list(exported.features.names))
     contents = {file: model.text.encode(), "columns.json": columns}
     if exported.categories:
-        contents["categories.json"] = (
-            json.dumps(category_lists(exported), indent=1).encode() + b"\n"
-        )
+        contents["categories.json"] = json_bytes(category_lists(exported))
     usage = f"In Python: `{CALL[model.library]}`. `columns.json` names the columns of X, in order."
     return ExportFiles(file, contents, usage)
 
@@ -351,20 +350,7 @@ def _equality_chains(tree: Tree) -> tuple[Tree, list[str]]:
 def _forest(graph: _Graph, features: str, forest: Forest) -> str:
     """Return the sum of all trees; one column per tree where leaves are summed in float32."""
     helper, double = graph.onnx.helper, graph.double
-    columns: dict[str, list[Untyped]] = {
-        n: []
-        for n in (
-            "nodes_treeids",
-            "nodes_nodeids",
-            "nodes_featureids",
-            "nodes_modes",
-            "nodes_truenodeids",
-            "nodes_falsenodeids",
-            "target_treeids",
-            "target_nodeids",
-            "nodes_missing_value_tracks_true",
-        )
-    }
+    columns: defaultdict[str, list[Untyped]] = defaultdict(list)
     values, weights = [], []
     for number, original in enumerate(forest.trees):
         tree, modes = _equality_chains(original)
@@ -374,9 +360,8 @@ def _forest(graph: _Graph, features: str, forest: Forest) -> str:
         columns["nodes_nodeids"] += range(size)
         columns["nodes_featureids"] += np.where(leaf, 0, tree.feature).tolist()
         columns["nodes_modes"] += modes
-        columns["nodes_missing_value_tracks_true"] += (
-            (tree.missing_left & ~leaf).astype(int).tolist()
-        )
+        tracks_true = (tree.missing_left & ~leaf).astype(int)
+        columns["nodes_missing_value_tracks_true"] += tracks_true.tolist()
         columns["nodes_truenodeids"] += np.where(leaf, 0, tree.left).tolist()
         columns["nodes_falsenodeids"] += np.where(leaf, 0, tree.right).tolist()
         columns["target_treeids"] += [number] * int(leaf.sum())

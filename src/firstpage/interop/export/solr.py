@@ -7,12 +7,10 @@ power of two, which is exact, until one does.
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats
-from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
 from firstpage.interop.export.float32 import MAX_FLOAT32, float32_text, single_weights
 from firstpage.learning.scorers import JsonObject, Tree
 
@@ -60,11 +58,8 @@ def export(exported: ExportModel) -> ExportFiles:
             "features": [_feature(_name(exported, f), power[f]) for f in used],
             "params": {"trees": [_tree(tree, exported, texts) for tree in forest.trees]},
         }
-    contents = {
-        "model.json": json.dumps(model, indent=1, allow_nan=False).encode() + b"\n",
-        "features.json": json.dumps(_store(exported, constant), indent=1, allow_nan=False).encode()
-        + b"\n",
-    }
+    store = _store(exported, constant)
+    contents = {"model.json": json_bytes(model), "features.json": json_bytes(store)}
     return ExportFiles("model.json", contents, USAGE.replace("NAME", exported.name))
 
 
@@ -76,10 +71,7 @@ def _store(exported: ExportModel, constant: str | None) -> list[JsonObject]:
     """Return the feature store: the user's definitions, and templates of the other features."""
     store = []
     for name in exported.features.names:
-        template = {
-            "class": f"{PACKAGE}.feature.SolrFeature",
-            "params": {"q": "{!func}FILL_IN"},
-        }
+        template = {"class": f"{PACKAGE}.feature.SolrFeature", "params": {"q": "{!func}FILL_IN"}}
         known = exported.features.known.get(name, {})
         definition = {k: v for k, v in known.items() if k in ("class", "params")}
         if "class" in definition and not (

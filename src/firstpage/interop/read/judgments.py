@@ -70,14 +70,11 @@ def read_quepid(path: str | os.PathLike[str]) -> Qrels:
         if not math.isfinite(rating):
             raise DataError(f"{where}: the rating {row['rating']!r} is not a number.")
         query = identifier(row["query"], "query", where)
-        docs, document = (
-            ratings.setdefault(query, {}),
-            identifier(row["document"], "document id", where),
-        )
-        if docs.setdefault(document, rating) != rating:
+        document = identifier(row["document"], "document id", where)
+        if ratings.setdefault(query, {}).setdefault(document, rating) != rating:
             raise DataError(
-                f"{where}: {document!r} has another rating for {query!r} "
-                "above; export one rating per document."
+                f"{where}: {document!r} has another rating for {query!r} above; export one rating "
+                "per document."
             )
     if not ratings:
         raise DataError(f"{file}: contains no ratings.")

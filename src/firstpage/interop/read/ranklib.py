@@ -143,11 +143,8 @@ def _node(node: ElementTree.Element, weight: float, nodes: list[Node], depth: in
         raise DataError("a split must have one feature, one threshold, a left and a right child.")
     feature, threshold = int(node[0].text or "") - 1, float(np.float32(node[1].text))
     sides = {child.attrib["pos"]: child for child in node[2:]}
-    if (
-        not 0 <= feature < MAX_FEATURES
-        or not np.isfinite(threshold)
-        or set(sides) != {"left", "right"}
-    ):
+    valid = 0 <= feature < MAX_FEATURES and np.isfinite(threshold)
+    if not valid or set(sides) != {"left", "right"}:
         raise DataError("a split must have one feature, one threshold, a left and a right child.")
     nodes.append((0, 0.0, 0, 0, 0.0))
     left = _node(sides["left"], weight, nodes, depth + 1)

@@ -21,11 +21,8 @@ def utility_figures(utility: Utility, intervals: Intervals | None = None) -> str
     """Return figures of the gains and of the discounts of a measure."""
     band = "" if intervals is None else f" The band is the {100 * intervals.level:g} % interval."
     shown = utility.discounts if intervals is None else intervals.discounts
-    beyond = (
-        f" Values above {MAX_SHOWN:g} are drawn at the upper edge."
-        if (shown > MAX_SHOWN).any()
-        else ""
-    )
+    at_edge = f" Values above {MAX_SHOWN:g} are drawn at the upper edge."
+    beyond = at_edge if (shown > MAX_SHOWN).any() else ""
     return figure(
         gains(utility, intervals), f"Gain of each grade, from the worst (0) to the best (1).{band}"
     ) + figure(
@@ -59,11 +56,8 @@ def gains(utility: Utility, intervals: Intervals | None = None) -> str:
 
 def discounts(utility: Utility, intervals: Intervals | None = None) -> str:
     """Return a drawing of the learned discounts beside the standard one."""
-    standard = {
-        "1 / log2(1 + position)": Utility.from_dcg(
-            "exp", utility.grades, utility.n_positions
-        ).discounts
-    }
+    dcg = Utility.from_dcg("exp", utility.grades, utility.n_positions)
+    standard = {"1 / log2(1 + position)": dcg.discounts}
     bounds = None if intervals is None else intervals.discounts
     positions = range(1, utility.n_positions + 1)
     labels = ("position", "discount")

@@ -6,17 +6,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstpage.core import NOTATIONS, FirstpageError, Table
-from firstpage.evaluation.comparison import (
-    TIE_TOLERANCE,
-    Comparison,
-    Difference,
-    Segments,
-    WinsAndLosses,
-    differences_of_systems,
-    rank_systems,
+from firstpage.evaluation import (
+    comparison as comparing,  # the face: only a comparison loads what is behind it
 )
 from firstpage.evaluation.measures import (
     Bounds,
@@ -30,6 +24,9 @@ from firstpage.evaluation.measures import (
     segment_means_table,
 )
 from firstpage.interop.report.html_page import figure, page, paragraph
+
+if TYPE_CHECKING:
+    from firstpage.evaluation.comparison import Comparison, Difference, Segments, WinsAndLosses
 
 FORMATS = ("text", "json", "csv", "markdown", "latex", "html")
 MAX_PAIRS = 6  # comparisons whose most different queries are listed
@@ -46,20 +43,21 @@ def render(
 ) -> str:
     """Return a result in one of the output formats."""
     checked_format(format)
-    if isinstance(result, Comparison):
+    if isinstance(result, Evaluation):
+        result = [result]
+    if isinstance(result, Sequence):
         if format == "json":
-            more = {} if wins is None else {"wins": wins.to_dict()}
-            return _json(result.to_dict() | more)
+            rows = [{"system": e.name, **e.to_dict()} for e in result]
+            return _json(rows if len(rows) > 1 else result[0].to_dict())
         if format == "html":
-            return _comparison_page(result, source, wins)
-        return _comparison(result, format, wins)
-    evaluations = [result] if isinstance(result, Evaluation) else list(result)
+            return _evaluations_page(result, source)
+        return _evaluations(result, format)
     if format == "json":
-        rows = [{"system": e.name, **e.to_dict()} for e in evaluations]
-        return _json(rows if len(rows) > 1 else evaluations[0].to_dict())
+        more = {} if wins is None else {"wins": wins.to_dict()}
+        return _json(result.to_dict() | more)
     if format == "html":
-        return _evaluations_page(evaluations, source)
-    return _evaluations(evaluations, format)
+        return _comparison_page(result, source, wins)
+    return _comparison(result, format, wins)
 
 
 def _json(value: Any) -> str:
@@ -99,7 +97,8 @@ def evaluations_table(evaluations: Sequence[Evaluation]) -> Table:
     for e, count in zip(evaluations, counts, strict=True):
         cells = [" ".join(_mean_cells(e, text)) for text in e.texts]
         rows.append([e.name, *([f"{count:,}"] if differ else []), *cells])
-    note = "[..]: 95 % bootstrap interval of the mean" if first.intervals else ""
+    kind = first.interval_kind
+    note = f"[..]: 95 % {kind} interval of the mean" if first.intervals else ""
     return Table(head, rows, note=note)
 
 
@@ -195,7 +194,9 @@ def means_table(comparison: Comparison) -> Table:
         means = [e[text] for e in evaluations]
         best = means[comparison.systems.index(comparison.best(text))]
         bold |= {
-            (row, column) for row, mean in enumerate(means) if abs(mean - best) <= TIE_TOLERANCE
+            (row, column)
+            for row, mean in enumerate(means)
+            if abs(mean - best) <= comparing.TIE_TOLERANCE
         }
     head = ["system", *comparison.texts]
     return Table(head, rows, bold=frozenset(bold), bold_legend=BEST, bold_mark="◂")
@@ -261,7 +262,7 @@ def _comparison_csv(comparison: Comparison) -> str:
 
     With segments the rows of all queries are followed by those of each segment, without bounds.
     """
-    names = [f.name for f in fields(Difference)]
+    names = [f.name for f in fields(comparing.Difference)]
     head = [*names, "mean", "mean_against"]
     if all(e.bounds for e in comparison.evaluations):
         head += [name + side for name in Bounds._fields for side in ("", "_against")]
@@ -290,11 +291,7 @@ def _difference_rows(comparison: Comparison, differences: Iterable[Difference]) 
 
 def segment_tables(segments: Segments) -> list[Table]:
     """Return the means, differences and interactions of segments, as far as there are any."""
-    tables = [
-        segments.means_table(),
-        segments.differences_table(),
-        segments.interactions_table(),
-    ]
+    tables = [segments.means_table(), segments.differences_table(), segments.interactions_table()]
     return [table for table in tables if table.rows]
 
 
@@ -305,7 +302,7 @@ def _comparison(comparison: Comparison, format: str, wins: WinsAndLosses | None)
     notation: Callable[[Table], str] = NOTATIONS[format]
     tables = [means_table(comparison), differences_table(comparison), *_bounds(comparison)]
     if len(comparison.systems) > 2:
-        tables.append(rank_systems(comparison).summary_table())
+        tables.append(comparing.rank_systems(comparison).summary_table())
     tables += [] if segments is None else segment_tables(segments)
     if format == "latex":
         tables[1] = replace(tables[1], note=_test_line(comparison))
@@ -327,7 +324,7 @@ def _comparison_page(comparison: Comparison, source: str, wins: WinsAndLosses | 
     sections: list[tuple[str, list[str]]] = [("Means", means)]
     for text in comparison.texts:
         drawings = means_of_systems(comparison.evaluations, text)
-        drawings += differences_of_systems(comparison, text)
+        drawings += comparing.differences_of_systems(comparison, text)
         blocks = [figure(*drawing) for drawing in drawings]
         most_different = queries_table(comparison, text)
         if most_different.rows:
@@ -356,7 +353,7 @@ def _ranking_blocks(comparison: Comparison) -> list[str]:
     """Return the order of the systems, and a matrix of their differences, per measure."""
     blocks = []
     for text in comparison.texts:
-        ranks = rank_systems(comparison, text)
+        ranks = comparing.rank_systems(comparison, text)
         blocks += [ranks.summary_table().html(), ranks.matrix_table().html()]
     return [*blocks, hardest_table(comparison, comparison.texts[0]).html()]
 

@@ -23,7 +23,7 @@ from firstpage.papers.cheng2014.training import (
     VARIANTS,
     VOTERS,
 )
-from firstpage.papers.study.claims import all_hold, greater, within
+from firstpage.papers.study.claims import all_hold, greater, greater_at, within
 from firstpage.papers.study.letor_protocol import MODULES, fold_experiments
 from firstpage.papers.study.study import (
     Cells,
@@ -61,7 +61,18 @@ def _mean_value(cells: Cells, model: str, measure: str) -> float:
 
 def better_at(cells: Cells, first: str, second: str, measures: Sequence[str]) -> list[Claim]:
     """Return a claim per measure."""
-    return [greater(m, _values(cells, first, m), _values(cells, second, m)) for m in measures]
+    return greater_at(cells, {"model": first}, {"model": second}, measure=measures)
+
+
+def _better_than_each(
+    cells: Cells, model: str, others: Sequence[str], measures: Sequence[str] = MEASURES
+) -> list[Claim]:
+    """Return a claim per other ranker and measure."""
+    return [
+        greater(f"{other}, {m}", _values(cells, model, m), _values(cells, other, m))
+        for other in others
+        for m in measures
+    ]
 
 
 def better_at_most(text: str, cells: Cells, first: str, second: str, **source: str) -> Claim:
@@ -95,14 +106,10 @@ def scaling_claims(data: str) -> Callable[[Cells], list[Claim]]:
     """Return the claims about Figure 2."""
 
     def claims(cells: Cells) -> list[Claim]:
-        source = "paper" if data in PAPER_DATASETS else "ours"
+        source, pair = "paper" if data in PAPER_DATASETS else "ours", ("TopSlack", "TopMargin")
         claims = [
             better_at_most(
-                "TopSlack is better than TopMargin at most measures",
-                cells,
-                "TopSlack",
-                "TopMargin",
-                source=source,
+                f"{' is better than '.join(pair)} at most measures", cells, *pair, source=source
             )
         ]
         if data not in PAPER_DATASETS:
@@ -111,13 +118,9 @@ def scaling_claims(data: str) -> Callable[[Cells], list[Claim]]:
         slack = [m for m in MEASURES if m not in margin]
         return [
             *claims,
-            all_hold(
-                f"TopSlack is better at {', '.join(slack)}",
-                better_at(cells, "TopSlack", "TopMargin", slack),
-            ),
-            all_hold(
-                f"TopMargin is better at {', '.join(margin)}",
-                better_at(cells, "TopMargin", "TopSlack", margin),
+            *(
+                all_hold(f"{a} is better at {', '.join(at)}", better_at(cells, a, b, at))
+                for a, b, at in ((*pair, slack), (*pair[::-1], margin))
             ),
         ]
 
@@ -128,19 +131,15 @@ def aggregation_claims(data: str) -> Callable[[Cells], list[Claim]]:
     """Return the claims about Figure 3."""
 
     def claims(cells: Cells) -> list[Claim]:
-        source = "paper" if data in PAPER_DATASETS else "ours"
+        source, pair = "paper" if data in PAPER_DATASETS else "ours", ("TopRank", "TopSlack")
         claims = [
             all_hold(
-                "TopRank is better than TopSlack at every measure",
-                better_at(cells, "TopRank", "TopSlack", MEASURES),
+                f"{' is better than '.join(pair)} at every measure",
+                better_at(cells, *pair, MEASURES),
                 source=source,
             ),
             better_at_most(
-                "TopRank is better than TopSlack at most measures",
-                cells,
-                "TopRank",
-                "TopSlack",
-                source="ours",
+                f"{' is better than '.join(pair)} at most measures", cells, *pair, source="ours"
             ),
         ]
         if data == "TD2004":
@@ -166,13 +165,8 @@ def comparison_claims(data: str) -> Callable[[Cells], list[Claim]]:
         claims = _dataset_claims(cells, data)
         rest = [name for name in ALL_RANKERS if name not in ("TopRank", LISTMLE)]
         for top in (LISTMLE, "TopRank"):
-            comparisons = [
-                greater(f"{o}, {m}", _values(cells, top, m), _values(cells, o, m))
-                for o in rest
-                for m in MEASURES
-            ]
             text = f"{top} is better than all rankers that are not top-k rankers, at every measure"
-            claims.append(all_hold_counted(text, comparisons, source))
+            claims.append(all_hold_counted(text, _better_than_each(cells, top, rest), source))
         return [*claims, _first_or_second(cells, source)]
 
     return claims
@@ -184,38 +178,26 @@ def _dataset_claims(cells: Cells, data: str) -> list[Claim]:
         listwise = [
             all_hold_counted(
                 f"{name} is better than Regression and RankSVM at every measure",
-                [
-                    greater(f"{o}, {m}", _values(cells, name, m), _values(cells, o, m))
-                    for o in ("Regression", "RankSVM")
-                    for m in MEASURES
-                ],
+                _better_than_each(cells, name, ("Regression", "RankSVM")),
                 "paper",
             )
             for name in ("ListNet", LISTMLE, "TopRank")
         ]
         five = [m for m in MEASURES if m != "P@1"]
+        better, worse = (
+            better_at(cells, "TopRank", LISTMLE, five),
+            better_at(cells, LISTMLE, "TopRank", ["P@1"]),
+        )
         return [
             *listwise,
-            all_hold(
-                f"TopRank is better than {LISTMLE} at all but P@1",
-                better_at(cells, "TopRank", LISTMLE, five),
-            ),
-            all_hold(
-                f"TopRank is worse than {LISTMLE} at P@1",
-                better_at(cells, LISTMLE, "TopRank", ["P@1"]),
-            ),
+            all_hold(f"TopRank is better than {LISTMLE} at all but P@1", better),
+            all_hold(f"TopRank is worse than {LISTMLE} at P@1", worse),
         ]
     if data == "TD2004":
-        comparisons = [
-            greater(f"{o}, {m}", _values(cells, "RankSVM", m), _values(cells, o, m))
-            for o in ("ListNet", "TopSlack")
-            for m in ("P@1", "NDCG@1")
-        ]
-        return [
-            all_hold(
-                "RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1", comparisons
-            )
-        ]
+        others = ("ListNet", "TopSlack")
+        comparisons = _better_than_each(cells, "RankSVM", others, ("P@1", "NDCG@1"))
+        text = "RankSVM is much better than ListNet and TopSlack at P@1 and NDCG@1"
+        return [all_hold(text, comparisons)]
     return []
 
 
@@ -257,13 +239,8 @@ def overall_claims(cells: Cells) -> list[Claim]:
     first, second = ranks.count(1), ranks.count(2)
     evidence = f"first at {first}, second at {second}, below at {len(ranks) - first - second}"
     holds = first >= 11 and first + second == len(ranks)
-    return [
-        Claim(
-            "TopRank is the best at 11 of 18 points and the second at the other 7",
-            "holds" if holds else "does not hold",
-            evidence,
-        )
-    ]
+    text = "TopRank is the best at 11 of 18 points and the second at the other 7"
+    return [Claim(text, "holds" if holds else "does not hold", evidence)]
 
 
 def variant_claims(cells: Cells) -> list[Claim]:
@@ -295,9 +272,8 @@ def scaling_entry_claims(cells: Cells) -> list[Claim]:
     claims = []
     for data in cells.label_values("data"):
         for cost in cells.label_values("C"):
-            cost_cells = Cells(
-                c for c in cells if c.labels["data"] == data and c.labels["C"] == cost
-            )
+            chosen = {"data": data, "C": cost}
+            cost_cells = Cells(c for c in cells if chosen.items() <= c.labels.items())
             text = f"TopSlack is better than TopMargin at most measures, C = {cost:g} ({data})"
             claims.append(better_at_most(text, cost_cells, "TopSlack", "TopMargin", source="ours"))
     return claims
@@ -445,14 +421,14 @@ def _figures(data: str) -> list[PaperEntry]:
 
 
 def _overall_entry() -> PaperEntry:
-    experiments = [
-        experiment for data in PAPER_DATASETS for experiment in _comparison_experiments(data, True)
-    ]
+    def experiments(costs: Sequence[float] = ()) -> list[Experiment]:
+        return [e for data in PAPER_DATASETS for e in _comparison_experiments(data, True, costs)]
+
     return PaperEntry(
         "figure4-all",
         "Ranks of TopRank on all three data sets",
         "TopRank is the best at 11 of 18 points and the second at the other 7.",
-        experiments,
+        experiments(),
         overall_claims,
         row_filter=_without_variants,
         note=METHOD_NOTE + NO_NUMBERS_NOTE,
@@ -460,11 +436,7 @@ def _overall_entry() -> PaperEntry:
         held_equal=HELD_EQUAL + ALL_NOT_EQUAL,
         thinned=THINNED,
         paper_protocol=PaperProtocol(
-            [
-                experiment
-                for data in PAPER_DATASETS
-                for experiment in _comparison_experiments(data, True, PRINTED_COSTS)
-            ],
+            experiments(PRINTED_COSTS),
             PAPER_NOTE + NO_NUMBERS_NOTE,
             PAPER_HELD_EQUAL + ALL_NOT_EQUAL,
         ),

@@ -21,12 +21,7 @@ from firstpage.papers.study.study import (
     Plot,
 )
 
-SUFFICIENT_K = {
-    "RankSVM": 10,
-    "RankNet": 10,
-    "ListMLE": 10,
-    "RankBoost": 20,
-}  # from which curves are stable
+SUFFICIENT_K = {"RankSVM": 10, "RankNet": 10, "ListMLE": 10, "RankBoost": 20}  # for stable curves
 MODELS = tuple(SUFFICIENT_K)
 LINEAR_RANKERS = ("RankSVM", "RankNet", "ListMLE")  # on MQ2007-list
 STABLE_MARGIN = 0.01
@@ -174,19 +169,8 @@ def _is_deeper(k: Depth, other: Depth) -> bool:
 DEPTHS: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000, FULL)
 GRADED_DEPTHS: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, FULL)
 LIST_LENGTH = 500  # documents of a synthetic list
-TOP_DEPTHS: tuple[Depth, ...] = (
-    1,
-    2,
-    3,
-    5,
-    7,
-    10,
-    15,
-    20,
-    30,
-    50,
-    70,
-)  # within the first 15 %, above the tail
+# Within the first 15 %, above the tail.
+TOP_DEPTHS: tuple[Depth, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)
 TAIL_DEPTHS: tuple[Depth, ...] = (100, 200, FULL)
 # RankBoost has no grid: its number of rounds is chosen on validation data.
 Grids = Mapping[str, lists.ParameterGrid]
@@ -390,13 +374,7 @@ ENTRIES = (
         STATEMENT
         + "; RankSVM, RankNet and ListMLE drop when k exceeds 100, and are worse with the "
         "full order than with the top 1.",
-        all_claims(
-            rises,
-            stable(100),
-            drops(100, 1000),
-            full_order_below_top_1,
-            sufficient,
-        ),
+        all_claims(rises, stable(100), drops(100, 1000), full_order_below_top_1, sufficient),
     ),
     figure_entry(
         2,

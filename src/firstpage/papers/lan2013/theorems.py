@@ -160,16 +160,7 @@ def scores(rng: np.random.Generator, n: int, k: int, rows: int) -> Floats:
     top_below = np.where(np.arange(n) >= k, step, 0.0)
     line = np.arange(n) * step
     return np.vstack(
-        [
-            z,
-            ties,
-            first_below,
-            first_below_distinct,
-            top_below,
-            line,
-            -line,
-            np.zeros((1, n)),
-        ]
+        [z, ties, first_below, first_below_distinct, top_below, line, -line, np.zeros((1, n))]
     )
 
 

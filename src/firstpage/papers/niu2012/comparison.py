@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -109,6 +109,29 @@ FIXED_BETA_EQUAL = (
 )
 
 
+def on_mq2007(
+    function: Callable[..., list[Row]],
+    params: Mapping[str, Any],
+    runs: int = 2,
+    randomized: bool = True,
+) -> Experiment:
+    """Return an experiment on MQ2007, joined with MQ2007-list; equal runs draw the same orders."""
+    return Experiment(function, params, "truth", runs, 1, "mq2007", randomized, "mq2007-list")
+
+
+def letor_experiment(
+    model: str,
+    fold: int,
+    truth: str = "top-k",
+    runs: int = 2,
+    randomized: bool = True,
+    **options: Any,
+) -> Experiment:
+    """Return the experiment of a ranker on a fold of MQ2007."""
+    params = {"model": model, "truth": truth, "fold": fold, "betas": ALL_BETAS, **options}
+    return on_mq2007(learned.evaluate_on_letor, params, runs, randomized)
+
+
 def letor_experiments(**options: Any) -> list[Experiment]:
     """Return the experiments of Table 4, by fold, so that each fold is read once.
 
@@ -117,16 +140,7 @@ def letor_experiments(**options: Any) -> list[Experiment]:
     rankers learn from is random: one run.
     """
     return [
-        Experiment(
-            learned.evaluate_on_letor,
-            {"model": model, "truth": truth, "fold": fold, "betas": ALL_BETAS, **options},
-            "truth",
-            runs,
-            1,
-            "mq2007",
-            truth == "top-k" or spec.top_k,
-            "mq2007-list",
-        )
+        letor_experiment(model, fold, truth, runs, truth == "top-k" or spec.top_k, **options)
         for truth, runs in (("top-k", 2), ("graded", 1))
         for fold in FOLDS
         for model, spec in RANKERS.items()
@@ -136,16 +150,7 @@ def letor_experiments(**options: Any) -> list[Experiment]:
 def orders_experiments(**options: Any) -> list[Experiment]:
     """Return experiments of boosted rankers on top-k labels; the first runs are Table 4's."""
     return [
-        Experiment(
-            learned.evaluate_on_letor,
-            {"model": model, "truth": "top-k", "fold": fold, "betas": ALL_BETAS, **options},
-            "truth",
-            RANDOM_ORDERS[weak],
-            1,
-            "mq2007",
-            True,
-            "mq2007-list",
-        )
+        letor_experiment(model, fold, runs=RANDOM_ORDERS[weak], **options)
         for weak in WEAK_RANKERS
         for fold in FOLDS
         for model in (boosted_name(name, weak) for name in ("AdaRank", "RankBoost", "FocusedBoost"))
@@ -157,14 +162,7 @@ def ohsumed_experiments(**options: Any) -> list[Experiment]:
     return [
         Experiment(
             learned.evaluate_on_letor,
-            {
-                "model": model,
-                "truth": "top-k",
-                "fold": fold,
-                "betas": ALL_BETAS,
-                "normalize": "minmax",
-                **options,
-            },
+            {**letor_experiment(model, fold).params, "normalize": "minmax", **options},
             "truth",
             2,
             1,

@@ -25,26 +25,12 @@ from firstpage.learning.solvers import (
     InMemoryBoostingState,
     boosting_step,
 )
-from firstpage.papers.niu2012 import learned
-from firstpage.papers.niu2012.learned import (
-    ALL_BETAS,
-    WEAK_RANKERS,
-    boosted_name,
-    dataset_name,
-    letor_split,
-)
+from firstpage.papers.niu2012.comparison import letor_experiment, on_mq2007
+from firstpage.papers.niu2012.learned import WEAK_RANKERS, boosted_name, dataset_name, letor_split
 from firstpage.papers.niu2012.printed import TOP_K
 from firstpage.papers.study.claims import greater
 from firstpage.papers.study.letor_protocol import FOLDS, draw_seed, measure_rows
-from firstpage.papers.study.study import (
-    Cells,
-    Claim,
-    Experiment,
-    PaperEntry,
-    Plot,
-    Row,
-    TableLayout,
-)
+from firstpage.papers.study.study import Cells, Claim, PaperEntry, Plot, Row, TableLayout
 
 PRINTED, LINE_SEARCH, ADJUSTED = RULES = ("printed", "line search", "adjusted")
 BETAS = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
@@ -53,6 +39,7 @@ MEAN = "mean of 11 measures"
 TRIED, BEST_ROUND = "weak rankers tried per round", "best round"
 TRAINING_MEASURES = ("list loss", "pair loss", TRIED, BEST_ROUND)
 EQUAL_SCORES_EDGE = "list edge of equal scores"
+PARENTS = ("RankBoost", "AdaRank")
 STEP_SIZES = (2.0, 1.0, 0.5, 0.25, 0.0625)  # of the line search, as multiples of the printed step
 
 
@@ -186,40 +173,17 @@ def edge_of_equal_scores(
 def edges() -> PaperEntry:
     """Return the entry; its truths are those of Table 4, by the same stream and runs."""
     rule_experiments = [
-        Experiment(
-            evaluate_rule,
-            {"weak": weak, "rule": rule, "fold": fold, "betas": BETAS},
-            "truth",
-            2,
-            1,
-            "mq2007",
-            True,
-            "mq2007-list",
-        )
+        on_mq2007(evaluate_rule, {"weak": weak, "rule": rule, "fold": fold, "betas": BETAS})
         for fold in FOLDS
         for weak in WEAK_RANKERS
         for rule in RULES
     ]
-    equal_score_experiments = [
-        Experiment(
-            edge_of_equal_scores, {"fold": fold}, "truth", 2, 1, "mq2007", True, "mq2007-list"
-        )
-        for fold in FOLDS
-    ]
+    equal_score_experiments = [on_mq2007(edge_of_equal_scores, {"fold": fold}) for fold in FOLDS]
     parent_experiments = [
-        Experiment(
-            learned.evaluate_on_letor,
-            {"model": boosted_name(name, weak), "truth": "top-k", "fold": fold, "betas": ALL_BETAS},
-            "truth",
-            2,
-            1,
-            "mq2007",
-            True,
-            "mq2007-list",
-        )
+        letor_experiment(boosted_name(name, weak), fold)
         for fold in FOLDS
         for weak in WEAK_RANKERS
-        for name in ("RankBoost", "AdaRank")
+        for name in PARENTS
     ]
     return PaperEntry(
         "edges",
@@ -264,34 +228,14 @@ def _claims_for(cells: Cells, weak: str) -> list[Claim]:
         return means
 
     ends = (BETAS[0], BETAS[-1])
-    return [
-        *(
-            greater(
-                f"{rule}: beta from .1 to .9 is on average better than beta = {end:g} ({weak})",
-                mean_inside(rule),
-                values(rule, end),
-                source="ours",
-            )
-            for rule in RULES
-            for end in ends
-        ),
-        *(
-            greater(
-                f"{rule} is better than printed, on average of beta from .1 to .9 ({weak})",
-                mean_inside(rule),
-                mean_inside(PRINTED),
-                source="ours",
-            )
-            for rule in RULES[1:]
-        ),
-        *(
-            greater(
-                f"{rule} with tuned beta is better than {name} ({weak})",
-                values(rule, TUNED),
-                parent_values(name),
-                source="ours",
-            )
-            for rule in RULES
-            for name in ("RankBoost", "AdaRank")
-        ),
-    ]
+    claims = []
+    for rule in RULES:
+        text = f"{rule}: beta from .1 to .9 is on average better than beta ="
+        claims += [(f"{text} {end:g}", mean_inside(rule), values(rule, end)) for end in ends]
+    for rule in RULES[1:]:
+        text = f"{rule} is better than printed, on average of beta from .1 to .9"
+        claims.append((text, mean_inside(rule), mean_inside(PRINTED)))
+    for rule in RULES:
+        text, tuned = f"{rule} with tuned beta is better than", values(rule, TUNED)
+        claims += [(f"{text} {name}", tuned, parent_values(name)) for name in PARENTS]
+    return [greater(f"{text} ({weak})", a, b, source="ours") for text, a, b in claims]

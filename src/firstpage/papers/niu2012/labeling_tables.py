@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from firstpage.core import Floats
@@ -101,13 +104,7 @@ def _table1_claims(cells: Cells) -> list[Claim]:
     per_document = {n: cells.samples(documents=n, k=K) / n for n in sizes}
     return [
         Claim(GRADING_TAKES_LONGER, "inconclusive", "simulated assessors take no time"),
-        within(
-            "judgments per document are around log k",
-            judgments("heap") / DOCUMENTS,
-            float(np.log(K)),
-            float(np.log2(K)),
-            " (ln k to log2 k)",
-        ),
+        _around_log_k(judgments("heap") / DOCUMENTS),
         within(
             "the time per query is comparable",
             ratio,
@@ -164,13 +161,7 @@ def _votes_effort_claims(cells: Cells) -> list[Claim]:
             f"there are no grades of these texts; a pair took {seconds:.0f} s (median; three to a "
             "sheet, and a reason to be written for each)",
         ),
-        within(
-            "judgments per document are around log k",
-            per_document,
-            float(np.log(K)),
-            float(np.log2(K)),
-            " (ln k to log2 k)",
-        ),
+        _around_log_k(per_document),
         greater(
             "the heap needs fewer judgments from people, who may answer 'equal', than from "
             "consistent assessors",
@@ -179,6 +170,12 @@ def _votes_effort_claims(cells: Cells) -> list[Claim]:
             source="ours",
         ),
     ]
+
+
+def _around_log_k(judgments: Floats) -> Claim:
+    low, high = float(np.log(K)), float(np.log2(K))
+    text = "judgments per document are around log k"
+    return within(text, judgments, low, high, " (ln k to log2 k)")
 
 
 def _minutes(cells: Cells, tool: str) -> Floats:
@@ -197,6 +194,9 @@ def _minutes_are_consistent() -> Claim:
     return Claim(text, verdict, "; ".join(products), "ours")
 
 
+STATISTICS = ("overall", "without ties")  # of agreement
+AGREEMENT_OF_TOPS = "two assessors agree on 74.5 % and, without ties, on 89.7 %"
+TOP_RANGES = ((0.725, 0.765), (0.877, 0.917))
 PAIRS_PER_QUERY = 50 * 49 / 2  # of a query
 GRADING_NOISE = 0.7  # of graders, which reproduces Table 3
 EQUAL_NOISE, MORE_NOISE = "simulated assessors", f"grading noise {GRADING_NOISE:g}"
@@ -222,6 +222,10 @@ ASSESSORS_EQUAL = (
 )
 
 
+def _matrix_layout(name: str, title: str) -> tuple[str, TableLayout]:
+    return name, TableLayout("assessor 1", "assessor 2", title)
+
+
 def table2() -> PaperEntry:
     return PaperEntry(
         "table2",
@@ -237,10 +241,7 @@ def table2() -> PaperEntry:
         ],
         note=SIMULATION_NOTE,
         layouts=[
-            (
-                f"top-k, {EQUAL_NOISE}",
-                TableLayout("assessor 1", "assessor 2", "top-k labels, simulated assessors"),
-            ),
+            _matrix_layout(f"top-k, {EQUAL_NOISE}", "top-k labels, simulated assessors"),
             (EQUAL_NOISE, TableLayout("tool", "measure", "simulated assessors")),
         ],
         held_equal=ASSESSORS_EQUAL,
@@ -259,11 +260,8 @@ def table2_votes() -> PaperEntry:
         "votes of every pair, and so combines several people. Two assessors have no vote in "
         "common. There are no grades.",
         layouts=[
-            (
-                "top-k, votes",
-                TableLayout("assessor 1", "assessor 2", "top-k labels of the heap from votes"),
-            ),
-            ("pairs, votes", TableLayout("assessor 1", "assessor 2", "the votes themselves")),
+            _matrix_layout("top-k, votes", "top-k labels of the heap from votes"),
+            _matrix_layout("pairs, votes", "the votes themselves"),
             ("votes", TableLayout("tool", "measure")),
         ],
         held_equal="topics, texts and votes: in each run, the labels of the heap come from the "
@@ -293,14 +291,8 @@ def table3() -> PaperEntry:
         ],
         note=SIMULATION_NOTE + f" A second table has graders whose noise is {GRADING_NOISE:g}.",
         layouts=[
-            (
-                f"graded, {EQUAL_NOISE}",
-                TableLayout("assessor 1", "assessor 2", "grades, the same noise"),
-            ),
-            (
-                f"graded, {MORE_NOISE}",
-                TableLayout("assessor 1", "assessor 2", f"grades, noise {GRADING_NOISE:g}"),
-            ),
+            _matrix_layout(f"graded, {EQUAL_NOISE}", "grades, the same noise"),
+            _matrix_layout(f"graded, {MORE_NOISE}", f"grades, noise {GRADING_NOISE:g}"),
             (EQUAL_NOISE, TableLayout("tool", "measure", "the same noise")),
             (MORE_NOISE, TableLayout("tool", "measure", f"grades with noise {GRADING_NOISE:g}")),
             *(
@@ -353,6 +345,14 @@ def printed_agreement(tool: str) -> Agreement:
     )
 
 
+def _agree_within(
+    text: str, values: Sequence[Floats], ranges: Sequence[tuple[float, float]], **source: Any
+) -> Claim:
+    """Return the claim that agreement, overall and without ties, is in these ranges."""
+    rows = zip(STATISTICS, values, ranges, strict=True)
+    return all_hold(text, [within(name, each, *ends) for name, each, ends in rows], **source)
+
+
 def _table2_claims(cells: Cells) -> list[Claim]:
     def values(measure: str) -> Floats:
         return cells.samples(tool="top-k", measure=measure)
@@ -360,13 +360,10 @@ def _table2_claims(cells: Cells) -> list[Claim]:
     forced = 40 * 39 / (50 * 49)
     weights = printed.joint_agreement("top-k").sum(axis=1)
     return [
-        all_hold(
-            "two assessors agree on 74.5 % and, without ties, on 89.7 % (by design of the "
-            "simulation)",
-            [
-                within("overall", values("overall"), 0.725, 0.765),
-                within("without ties", values("without ties"), 0.877, 0.917),
-            ],
+        _agree_within(
+            f"{AGREEMENT_OF_TOPS} (by design of the simulation)",
+            (values("overall"), values("without ties")),
+            TOP_RANGES,
             source="ours",
         ),
         within(
@@ -387,12 +384,10 @@ def _votes_agreement_claims(cells: Cells) -> list[Claim]:
 
     votes, tops = values("without ties", "pairs"), values("without ties", "top-k")
     return [
-        all_hold(
-            "two assessors agree on 74.5 % and, without ties, on 89.7 %, within two points",
-            [
-                within("overall", values("overall", "top-k"), 0.725, 0.765),
-                within("without ties", tops, 0.877, 0.917),
-            ],
+        _agree_within(
+            f"{AGREEMENT_OF_TOPS}, within two points",
+            (values("overall", "top-k"), tops),
+            TOP_RANGES,
         ),
         greater(
             "labels of the heap agree less than the votes they come from, without ties: it "
@@ -494,18 +489,13 @@ def _equal_noise_claims(by_statistic: dict[str, tuple[Floats, Floats]]) -> list[
 
 def _grading_noise_claims(cells: Cells) -> list[Claim]:
     """Return our claims about assessors with more noise when they grade, and about the test."""
-    overall, without_ties = (
-        _table3_values(cells, measure, "graded", MORE_NOISE)
-        for measure in ("overall", "without ties")
-    )
+    agreement = [_table3_values(cells, m, "graded", MORE_NOISE) for m in STATISTICS]
     return [
-        all_hold(
+        _agree_within(
             f"Table 3 is reproduced if assessors have more noise ({GRADING_NOISE:g}) when they "
             "grade than when they compare",
-            [
-                within("overall", overall, 0.517, 0.577),
-                within("without ties", without_ties, 0.811, 0.851),
-            ],
+            agreement,
+            ((0.517, 0.577), (0.811, 0.851)),
             source="ours",
         ),
         all_hold(
@@ -514,7 +504,7 @@ def _grading_noise_claims(cells: Cells) -> list[Claim]:
             [
                 below(f"{test}, {name}", cells.samples(test=test, statistic=name), 0.1, " of tests")
                 for test in cells.label_values("test")
-                for name in ("overall", "without ties")
+                for name in STATISTICS
             ],
             source="ours",
         ),

@@ -145,11 +145,8 @@ def variation(means: dict[float, float]) -> float:
 def _small_variation(cells: Cells, model: str) -> Claim:
     """Return the claim that the variation is small."""
     variations = {m: variation(_means(cells, model, m)) for _, m in MEASURES}
-    verdict: ClaimVerdict = (
-        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
-    )
-    listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
-    return Claim(f"{model}: the variation is small (below {SMALL_VARIATION:.0%})", verdict, listed)
+    text = f"{model}: the variation is small (below {SMALL_VARIATION:.0%})"
+    return _all_below(text, variations)
 
 
 def _small_variation_inside(cells: Cells, model: str) -> Claim:
@@ -157,33 +154,25 @@ def _small_variation_inside(cells: Cells, model: str) -> Claim:
     variations = {}
     for _, m in MEASURES:
         means = _means(cells, model, m)
-        variations[m] = variation(
-            {b: v for b, v in means.items() if b not in (min(means), max(means))}
-        )
-    verdict: ClaimVerdict = (
-        "holds" if max(variations.values()) < SMALL_VARIATION else "does not hold"
-    )
-    listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
+        ends = (min(means), max(means))
+        variations[m] = variation({b: v for b, v in means.items() if b not in ends})
     text = f"{model}: the variation is below {SMALL_VARIATION:.0%} without the ends"
-    return Claim(text, verdict, listed, "ours")
+    return _all_below(text, variations, source="ours")
+
+
+def _all_below(text: str, variations: dict[str, float], **source: Any) -> Claim:
+    holds = max(variations.values()) < SMALL_VARIATION
+    listed = ", ".join(f"{m} {100 * v:.1f} %" for m, v in variations.items())
+    return Claim(text, "holds" if holds else "does not hold", listed, **source)
 
 
 OWN_MODULES = ("labeling", "learned", "printed", "edges")
 LABELING_MODULES = ("assessors", "belief", "session", "simulation", "statistics", "strategies")
 ENTRIES = (
-    table1(),
-    table1_votes(),
-    table2(),
-    table2_votes(),
-    table3(),
-    comparison.table4(),
-    comparison.table4_orders(),
-    comparison.table4_ohsumed(),
-    comparison.table5(),
-    figure1(),
-    figure2(),
-    edges.edges(),
-)
+    table1(), table1_votes(), table2(), table2_votes(), table3(), comparison.table4(),
+    comparison.table4_orders(), comparison.table4_ohsumed(), comparison.table5(), figure1(),
+    figure2(), edges.edges(),
+)  # fmt: skip
 
 NIU2012 = PaperStudy(
     "niu2012",

@@ -7,14 +7,14 @@ of the opposite is; otherwise the verdict is inconclusive.  Runs that are identi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from firstpage.core import Floats
 from firstpage.evaluation.measures import t_tails
-from firstpage.papers.study.study import Claim, ClaimVerdict
+from firstpage.papers.study.study import Cells, Claim, ClaimVerdict
 
 ALPHA = 0.05  # significance level
 ROUNDING_EPS = 1e-12
@@ -28,6 +28,19 @@ def greater(
     verdict, significance = _test(higher - lower - margin)
     evidence = f"{_format(higher.mean())} against {_format(lower.mean())}{detail}{significance}"
     return Claim(text, verdict, evidence, **source)
+
+
+def greater_at(
+    cells: Cells, higher: Mapping[str, Any], lower: Mapping[str, Any], **cases: Iterable[Any]
+) -> list[Claim]:
+    """Return a claim per value of a label: that the cells `higher` exceed the cells `lower`."""
+    labels = [{label: value} for label, values in cases.items() for value in values]
+    return [
+        greater(
+            str(*case.values()), cells.samples(**case, **higher), cells.samples(**case, **lower)
+        )
+        for case in labels
+    ]
 
 
 def at_least(text: str, values: Floats, threshold: float, detail: str = "", **source: Any) -> Claim:

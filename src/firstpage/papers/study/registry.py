@@ -65,10 +65,7 @@ class DatasetSource:
 
 DATASETS: Mapping[str, DatasetSource] = {
     "ohsumed": DatasetSource(
-        "OHSUMED",
-        ("ohsumed", "OHSUMED", "OHSUMED/Data", "OHSUMED/QueryLevelNorm"),
-        FOLDS,
-        LETOR_3,
+        "OHSUMED", ("ohsumed", "OHSUMED", "OHSUMED/Data", "OHSUMED/QueryLevelNorm"), FOLDS, LETOR_3
     ),
     "td2003": DatasetSource(
         "TD2003",

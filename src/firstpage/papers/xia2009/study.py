@@ -8,7 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater, reaches, within
+from firstpage.papers.study.claims import (
+    all_hold,
+    equivalent,
+    greater,
+    greater_at,
+    no_greater,
+    reaches,
+    within,
+)
 from firstpage.papers.study.letor_protocol import FOLDS, MODULES, fold_experiments
 from firstpage.papers.study.study import (
     Cell,
@@ -111,14 +119,7 @@ def table2_claims(cells: Cells) -> list[Claim]:
     claims = [
         all_hold(
             f"{top} is better than ListMLE at every measure",
-            [
-                greater(
-                    m,
-                    cells.samples(method=top, measure=m),
-                    cells.samples(method="ListMLE", measure=m),
-                )
-                for m in MEASURES
-            ],
+            greater_at(cells, {"method": top}, {"method": "ListMLE"}, measure=MEASURES),
         )
         for top in TOP_K_LISTMLE
     ]
@@ -127,14 +128,11 @@ def table2_claims(cells: Cells) -> list[Claim]:
 
 def _ndcg_equals_precision_at_1(cells: Cells) -> Claim:
     text = "NDCG@1 equals P@1, as there are two grades"
-    difference = max(
-        float(
-            np.abs(
-                cells.samples(method=n, measure="NDCG@1") - cells.samples(method=n, measure="P@1")
-            ).max()
-        )
-        for n in cells.label_values("method")
-    )
+    pairs = [
+        [cells.samples(method=name, measure=m) for m in ("NDCG@1", "P@1")]
+        for name in cells.label_values("method")
+    ]
+    difference = max(float(np.abs(ndcg - precision).max()) for ndcg, precision in pairs)
     evidence = f"the largest difference of a query is {difference:.2g}"
     return Claim(text, "holds" if difference < 1e-5 else "does not hold", evidence)
 
@@ -279,25 +277,13 @@ def sparse_claims(cells: Cells) -> list[Claim]:
         for top in TOP_K_LISTMLE
     ]
     gain = {f: ndcg_10(TOP_10, f) - ndcg_10("ListMLE", f) for f in (few, many)}
-    claims.append(
-        greater(
-            f"the gain of {TOP_10} is greater where {few:.0%} are relevant than where "
-            f"{many:.0%} are",
-            gain[few],
-            gain[many],
-            source="ours",
-        )
+    text = f"the gain of {TOP_10} is greater where {few:.0%} are relevant than where {many:.0%} are"
+    claims.append(greater(text, gain[few], gain[many], source="ours"))
+    text = f"ListMLE is better if equal labels share their ranks ({few:.0%} relevant)"
+    shared, unshared = (
+        ndcg_10("ListMLE", few, name) for name in ("optimum, ties share ranks", "optimum")
     )
-    shared = "optimum, ties share ranks"
-    claims.append(
-        greater(
-            f"ListMLE is better if equal labels share their ranks ({few:.0%} relevant)",
-            ndcg_10("ListMLE", few, shared),
-            ndcg_10("ListMLE", few),
-            source="ours",
-        )
-    )
-    return claims
+    return [*claims, greater(text, shared, unshared, source="ours")]
 
 
 SEEDS, FAST_SEEDS = 5, 2
@@ -339,17 +325,10 @@ def _listmle_experiments(
 ) -> list[Experiment]:
     params = {"data": data, "k": k, "training": training_name}
     randomized = TRAININGS[training_name][0]["ties"] == "random"
-    runs, fast_runs = (
-        (FAST_SEEDS, 1) if training_name == "SGD" else (SEEDS, FAST_SEEDS)
-    )  # SGD takes 50 times as long
-    return fold_experiments(
-        training.evaluate_listmle,
-        params,
-        dataset,
-        runs=runs,
-        fast_runs=fast_runs,
-        randomized=randomized,
-    )
+    # SGD takes 50 times as long
+    runs, fast_runs = (FAST_SEEDS, 1) if training_name == "SGD" else (SEEDS, FAST_SEEDS)
+    options = {"runs": runs, "fast_runs": fast_runs, "randomized": randomized}
+    return fold_experiments(training.evaluate_listmle, params, dataset, **options)
 
 
 def _baseline_experiments(
@@ -357,15 +336,8 @@ def _baseline_experiments(
 ) -> list[Experiment]:
     """Return the experiments of a baseline; only RankCosine starts at random."""
     params = {"data": data, "method": method, "tuned": tuned}
-    randomized = method == "RankCosine"
-    return fold_experiments(
-        training.evaluate_baseline,
-        params,
-        dataset,
-        runs=SEEDS,
-        fast_runs=FAST_SEEDS,
-        randomized=randomized,
-    )
+    options = {"runs": SEEDS, "fast_runs": FAST_SEEDS, "randomized": method == "RankCosine"}
+    return fold_experiments(training.evaluate_baseline, params, dataset, **options)
 
 
 THINNED = (

@@ -6,15 +6,16 @@ from dataclasses import replace
 from functools import partial
 
 from firstpage.core import Floats
-from firstpage.papers.study.claims import all_hold, at_least, below, greater, no_greater, within
-from firstpage.papers.study.study import (
-    Cells,
-    Claim,
-    Experiment,
-    PaperEntry,
-    PaperProtocol,
-    Plot,
+from firstpage.papers.study.claims import (
+    all_hold,
+    at_least,
+    below,
+    greater,
+    greater_at,
+    no_greater,
+    within,
 )
+from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperProtocol, Plot
 from firstpage.papers.zhou2013 import simulations
 from firstpage.papers.zhou2013.simulations import DIFFERENCE
 
@@ -243,12 +244,7 @@ def _reversed_claims(cells: Cells) -> list[Claim]:
     return [
         all_hold(
             "accuracy falls as more pairs are reversed",
-            [
-                greater(
-                    m, cells.samples(method=m, reversed=5), cells.samples(method=m, reversed=200)
-                )
-                for m in methods
-            ],
+            greater_at(cells, {"reversed": 5}, {"reversed": 200}, method=methods),
         ),
         all_hold(
             "85 % or more with a quarter of the pairs reversed",
@@ -283,12 +279,7 @@ def _regraded_claims(cells: Cells) -> list[Claim]:
     return [
         all_hold(
             "accuracy falls as more documents are graded at random",
-            [
-                greater(
-                    m, cells.samples(method=m, regraded=low), cells.samples(method=m, regraded=high)
-                )
-                for m in methods
-            ],
+            greater_at(cells, {"regraded": low}, {"regraded": high}, method=methods),
         ),
         all_hold(
             "graceful: 85 % or more with 40 % graded at random",
@@ -325,7 +316,7 @@ def _figure9_claims(cells: Cells) -> list[Claim]:
                 )
                 for m in cells.label_values("method")
             ],
-        ),
+        )
     ]
 
 
@@ -519,10 +510,7 @@ def _noise_claims(cells: Cells) -> list[Claim]:
     return [
         all_hold(
             "accuracy falls as more documents are judged at random",
-            [
-                greater(m, cells.samples(method=m, noise=0.0), cells.samples(method=m, noise=0.4))
-                for m in lines
-            ],
+            greater_at(cells, {"noise": 0.0}, {"noise": 0.4}, method=lines),
         ),
         all_hold(
             "1000 pairs are better than 200",

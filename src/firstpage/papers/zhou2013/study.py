@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.papers.study.claims import all_hold, greater, no_greater, within
+from firstpage.papers.study.claims import all_hold, greater, greater_at, no_greater, within
 from firstpage.papers.study.study import (
     Cells,
     Claim,
@@ -60,13 +60,8 @@ def _table1_claims(cells: Cells) -> list[Claim]:
         within(f"label {label}", cells.samples(label=label), n - n**0.5, n + n**0.5)
         for label, n in COUNTS.items()
     ]
-    return [
-        all_hold(
-            "the counts are those of the table, within their square root",
-            comparisons,
-            source="ours",
-        )
-    ]
+    text = "the counts are those of the table, within their square root"
+    return [all_hold(text, comparisons, source="ours")]
 
 
 def figure16() -> PaperEntry:
@@ -97,16 +92,15 @@ def _figure16_claims(cells: Cells) -> list[Claim]:
                 for m in (*standard, "DCGLearn")
                 for s in TEST_SETS
             ],
-        ),
+        )
     ]
     for s in TEST_SETS:
         comparisons = [greater(m, accuracy("DCGLearn", s), accuracy(m, s)) for m in standard]
         claims.append(
             all_hold(f"DCGLearn is better than both standard measures ({s})", comparisons)
         )
-    comparisons = [
-        greater(m, accuracy(m, "Set1"), accuracy(m, "Set2")) for m in (*standard, "DCGLearn")
-    ]
+    methods = (*standard, "DCGLearn")
+    comparisons = greater_at(cells, {"test": "Set1"}, {"test": "Set2"}, method=methods)
     return [*claims, all_hold("Set1 is easier than Set2", comparisons)]
 
 
@@ -246,26 +240,17 @@ def _figure20_claims(cells: Cells) -> list[Claim]:
     def values(measure: str, cost: float) -> Floats:
         return cells.samples(measure=measure, C_tie=cost)
 
+    ties, relative, accuracy = (
+        [values(measure, cost) for cost in (0.0, 1.0)]
+        for measure in ("tie difference", "tie difference / |w|", "accuracy")
+    )
+    no_fall = "accuracy does not fall by a point or more"
+    relative_fall = "the difference falls relative to the norm of w, too"
     return [
-        greater(
-            "the difference of ties falls as C_t grows",
-            values("tie difference", 0.0),
-            values("tie difference", 1.0),
-        ),
-        greater("accuracy rises", values("accuracy", 1.0), values("accuracy", 0.0)),
-        no_greater(
-            "accuracy does not fall by a point or more",
-            values("accuracy", 0.0),
-            values("accuracy", 1.0),
-            0.01,
-            source="ours",
-        ),
-        greater(
-            "the difference falls relative to the norm of w, too",
-            values("tie difference / |w|", 0.0),
-            values("tie difference / |w|", 1.0),
-            source="ours",
-        ),
+        greater("the difference of ties falls as C_t grows", ties[0], ties[1]),
+        greater("accuracy rises", accuracy[1], accuracy[0]),
+        no_greater(no_fall, accuracy[0], accuracy[1], 0.01, source="ours"),
+        greater(relative_fall, relative[0], relative[1], source="ours"),
     ]
 
 
@@ -331,29 +316,20 @@ def _active_learning_claims(cells: Cells) -> list[Claim]:
     def accuracy(strategy: str, pairs: int) -> Floats:
         return cells.samples(strategy=strategy, pairs=pairs)
 
-    return [
+    claims = [
         greater(
-            "SimpleMargin is better than random at 100 labels",
-            accuracy("simple-margin", 100),
-            accuracy("random", 100),
-        ),
-        greater(
-            "SimpleMargin is better than random at 200 labels",
-            accuracy("simple-margin", 200),
-            accuracy("random", 200),
-        ),
-        half_the_labels(
-            "SimpleMargin reaches 97 % with at most half the labels that random pairs need",
-            cells,
-            "simple-margin",
-        ),
-        half_the_labels(
-            "diverse needs at most half the labels, too", cells, "diverse", source="ours"
-        ),
-        half_the_labels(
-            "the committee needs at most half the labels, too", cells, "committee", source="ours"
-        ),
+            f"SimpleMargin is better than random at {count} labels",
+            accuracy("simple-margin", count),
+            accuracy("random", count),
+        )
+        for count in (100, 200)
     ]
+    text = "SimpleMargin reaches 97 % with at most half the labels that random pairs need"
+    claims.append(half_the_labels(text, cells, "simple-margin"))
+    for name, strategy in (("diverse", "diverse"), ("the committee", "committee")):
+        text = f"{name} needs at most half the labels, too"
+        claims.append(half_the_labels(text, cells, strategy, source="ours"))
+    return claims
 
 
 def half_the_labels(text: str, cells: Cells, strategy: str, **source: Any) -> Claim:
@@ -361,9 +337,8 @@ def half_the_labels(text: str, cells: Cells, strategy: str, **source: Any) -> Cl
     runs = min(len(c.values) for c in cells if c.labels["strategy"] in (strategy, "random"))
     needed, random_needed = (labels_needed(cells, name, runs) for name in (strategy, "random"))
     if needed is None:
-        return Claim(
-            text, "does not hold", f"{strategy} does not reach {TARGET_ACCURACY:.0%}", **source
-        )
+        evidence = f"{strategy} does not reach {TARGET_ACCURACY:.0%}"
+        return Claim(text, "does not hold", evidence, **source)
     random_text = "never" if random_needed is None else f"at {random_needed:.0f}"
     holds = random_needed is None or needed <= random_needed / 2
     evidence = (
@@ -381,11 +356,8 @@ def labels_needed(cells: Cells, strategy: str, runs: int | None = None) -> float
     ]
     for (m, low), (n, high) in pairwise(points):
         if high >= TARGET_ACCURACY:
-            return (
-                float(np.interp(TARGET_ACCURACY, [low, high], [m, n]))
-                if low < TARGET_ACCURACY
-                else float(m)
-            )
+            reached = low >= TARGET_ACCURACY
+            return float(m if reached else np.interp(TARGET_ACCURACY, [low, high], [m, n]))
     return None
 
 

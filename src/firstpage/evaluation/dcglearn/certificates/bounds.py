@@ -120,10 +120,7 @@ def lower_bound(problem: SumOfRatios, box: Box) -> LowerBound:
         -min_ratio(-numerators, denominators, low, high),
     )
     units = np.broadcast_to(unit, denominators.shape)
-    sizes = (
-        min_ratio(denominators, units, low, high),
-        -min_ratio(-denominators, units, low, high),
-    )
+    sizes = (min_ratio(denominators, units, low, high), -min_ratio(-denominators, units, low, high))
     layout = _Layout(problem)
     limits = _limits(layout, box, (1.0 / float(unit @ high), 1.0 / float(unit @ low)), values)
     matrix, right = _ratio_constraints(problem, layout, sizes, values)
