@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import beta
 
 import firstpage as fp
+from firstpage.clicks.judgments import counts
 from firstpage.clicks.judgments.counts import count_clicks
 from firstpage.clicks.judgments.spellings import group_queries
 from tests.clicks.judgments.logs import EXAMINED, KnownModel, position_log
@@ -36,11 +37,11 @@ HAND: dict[str, tuple[Any, Any]] = {  # successes and trials of a, b and c
 
 def counted(log: fp.Sessions, method) -> tuple[dict, dict]:
     pairs = log.pairs
-    counts = count_clicks(log, method, pairs.pair, len(pairs.query))
+    counted = count_clicks(log, method, pairs.pair, len(pairs.query))
     names = [log.documents[document] for document in pairs.document]
-    return dict(zip(names, counts.successes, strict=True)), dict(
-        zip(names, counts.trials, strict=True)
-    )
+    published = counted.trials * counted.factor  # of coec
+    successes, trials = (dict(zip(names, x, strict=True)) for x in (counted.successes, published))
+    return successes, trials
 
 
 @pytest.mark.parametrize("method", HAND)
@@ -65,6 +66,18 @@ def test_expected_clicks_are_those_of_the_layout() -> None:
     assert (successes["a"], trials["a"]) == pytest.approx((6, 6))
     successes, trials = counted(log.select([0, 1, 2, 3, 3]), "coec")
     assert (successes["a"], trials["a"]) == pytest.approx((6, 6))
+
+
+def test_documents_without_clicks_keep_the_order_of_a_good_ranking(monkeypatch) -> None:
+    """A skip at rank 1 is worth more than one at rank 10, but what is there is better too."""
+    rng = np.random.default_rng(1)
+    grades = np.sort(rng.integers(0, 5, (400, 10)), axis=1)[:, ::-1]
+    table = {f"q{q}": {f"d{d}": int(g) for d, g in enumerate(row)} for q, row in enumerate(grades)}
+    shown = {query: {name: -int(name[1:]) for name in row} for query, row in table.items()}
+    log = fp.clicks.simulate(shown, table, "pbm", n_sessions=500, seed=2)  # a page or two per query
+    assert fp.clicks.judge(log).agreement(table).tau[0] > 0.5
+    monkeypatch.setattr(counts, "RANKING_SHARE", 0.0)
+    assert fp.clicks.judge(log).agreement(table).tau[0] < 0
 
 
 def test_a_model_that_examines_all_counts_impressions() -> None:

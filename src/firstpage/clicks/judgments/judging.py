@@ -57,12 +57,12 @@ def judge(
     sessions : Sessions
         Pages of results and their clicks, of `fp.read_sessions`.
     method : str, click model or Propensities, default "coec"
-        What the rate is: "coec", clicks over expected clicks at the same ranks; "ctr", clicks over
-        impressions; "sdbn", clicks over impressions down to the last click (attractiveness in the
-        simplified DBN), "sdbn-satisfaction", last clicks over clicks, or "sdbn-relevance", the
-        product of both; the
-        attractiveness in a click model such as "ubm", which is fitted to the sessions unless it is;
-        or clicks over the sum of the propensities of the ranks.
+        What the rate is: "coec", clicks over expected clicks at the same ranks, times a factor by
+        which documents of higher ranks are better (click-through to the power 0.2); "ctr", clicks
+        over impressions; "sdbn", clicks over impressions down to the last click (attractiveness in
+        the simplified DBN), "sdbn-satisfaction", last clicks over clicks, or "sdbn-relevance", the
+        product of both; the attractiveness in a click model such as "ubm", which is fitted to the
+        sessions unless it is; or clicks over the sum of the propensities of the ranks.
     grades : int, default 4
         Number of grades, from 0.  Successive levels differ by the factor 2 around the mean of the
         log: 1/2, 1 and 2 times the mean for four grades.  For rates that are probabilities these
@@ -118,7 +118,9 @@ def judge(
     count = len(pairs.query)
     counts = count_clicks(sessions, method, pairs.pair, count)
     present, query = np.unique(pairs.query, return_inverse=True)
-    shrunk = shrink(counts.family, counts.successes, counts.trials, query, len(present))
+    shrunk = shrink(
+        counts.family, counts.successes, counts.trials, query, len(present), counts.factor
+    )
     factors = np.exp2(np.arange(grades - 1) - (grades - 2) / 2)
     multiples = counts.family.multiples(shrunk.mean, factors)
     scale = _GradeLevels(multiples if levels is None else np.asarray(levels, np.float64), quantile)

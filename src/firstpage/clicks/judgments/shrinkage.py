@@ -140,8 +140,19 @@ class Shrunk:
     query_strength: float
 
 
-def shrink(family: RateFamily, s: Floats, n: Floats, query: Ints, queries: int) -> Shrunk:
-    """Return the posteriors of pairs with s successes in n trials, of these queries."""
+def shrink(
+    family: RateFamily,
+    s: Floats,
+    n: Floats,
+    query: Ints,
+    queries: int,
+    factor: Floats | float = 1.0,
+) -> Shrunk:
+    """Return the posteriors of pairs with s successes in n trials, of these queries.
+
+    The prior mean of a pair is that of its query times its factor (of Poisson rates only).
+    """
+    n = n * factor
     total = max(float(n.sum()), 1e-9)
     mean = _inside(family, float(s.sum()) / total, total)
     rates = np.divide(s, n, out=np.zeros(len(s)), where=n > 0)
@@ -160,6 +171,7 @@ def shrink(family: RateFamily, s: Floats, n: Floats, query: Ints, queries: int) 
         others_mean = np.clip(of_others, mean * EPS, None) / others_trials
         strength = _fit_strength(family, others_mean, s, n, others_trials)
     posterior = family.posterior(family.widened(strength, others_trials), others_mean, s, n)
+    posterior = replace(posterior, b=posterior.b / factor)
     return Shrunk(posterior, mean, strength, query_strength)
 
 
