@@ -161,6 +161,19 @@ def test_carry_over_of_interleaving() -> None:
     assert "new wins 100.0% of first and 0.0% of later" in check["text"]
 
 
+def test_a_clock_that_was_set_back_is_noted() -> None:
+    pages = [visit(f"u{n}", [1, 0], [1, 0], day=2 - n // 20) for n in range(40)]
+    analysis = fp.clicks.analyze(log(pages))
+    check = analysis.checks["clock"]
+    assert check["suspect"]
+    assert "times go back by 86,400 seconds in the log" in check["text"]
+    assert [row["date"] for row in analysis.days] == ["1970-01-02", "1970-01-03"]
+    row = analysis.comparisons[0]
+    assert (row["wins"], row["losses"]) == (40, 0)  # whatever the clock says
+    forward = [visit(f"u{n}", [1, 0], [1, 0], day=n // 20) for n in range(40)]
+    assert "clock" not in fp.clicks.analyze(log(forward)).checks
+
+
 def test_segments_of_queries() -> None:
     pages = [visit(f"u{n}", [1, 0], [n % 2, 1 - n % 2], query="often") for n in range(6)]
     pages += [visit("v", [1, 0], [1, 0], query="seldom")]

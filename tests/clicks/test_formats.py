@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import firstpage as fp
@@ -145,6 +146,35 @@ def test_ubi(tmp_path: Path, text) -> None:
         "actions on results of these queries, left out": 1,
         "impressions with ordinals from 0 (shop), ranks from 1": 4,
     }
+
+
+def test_ubi_pages_of_a_query_are_one_list(tmp_path: Path) -> None:
+    """The longest list counts with the time of the first page, in whatever order they are opened."""
+    hits = [f"d{n}" for n in range(30)]
+
+    def query(second: int, shown: list[str], **more: Any) -> dict[str, Any]:
+        time = f"2026-01-01T00:00:{second:02d}Z"
+        row = {"query_id": "q1", "user_query": "fox", "timestamp": time, "client_id": "ann"}
+        return {**row, "query_response_hit_ids": shown, **more}
+
+    def click(second: int, document: str) -> dict[str, Any]:
+        place = {"object": {"object_id": document}, "position": {"ordinal": 1 + int(document[1:])}}
+        time = f"2026-01-01T00:00:{second:02d}Z"
+        row = {"action_name": "click", "query_id": "q1", "timestamp": time}
+        return {**row, "event_attributes": place}
+
+    rows = [query(0, hits[:10]), click(1, "d3"), query(2, hits[:20]), click(3, "d15")]
+    rows += [query(4, hits[:10]), query(5, hits[::-1])]
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    s = fp.read_sessions(path)
+    assert s.n_pages == 1
+    assert s.rank.tolist() == list(range(1, 21))
+    assert np.flatnonzero(s.clicks).tolist() == [3, 15]
+    assert s.time is not None
+    assert s.time.tolist() == [1767225600000]
+    assert s.decisions["queries logged again with another list, of which the first counts"] == 1
+    assert not any("before the impressions" in text for text in s.decisions)
 
 
 def test_ubi_as_two_files_with_other_actions(tmp_path: Path) -> None:

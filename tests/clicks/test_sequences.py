@@ -30,6 +30,26 @@ def test_bounds_of_wins_are_where_the_mixture_reaches_one_over_alpha() -> None:
     assert (float(nothing[0][0]), float(nothing[1][0])) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("wins", "losses", "evidence"),
+    [  # of confseq 0.0.11: beta_binomial_log_mixture((wins - losses) / 2, (wins + losses) / 4,
+        # 5.25 * (2 log 20 + log(1 + 2 log 20)), 1/2, 1/2, 0.05, False), whose r is 20 / 4
+        (30, 10, 2.899932035827838),
+        (12, 3, 0.9199627873768428),
+        (300, 250, 0.5126620256237224),
+        (7, 0, 0.8002453161163139),
+        (1030, 920, 0.7668295323289662),
+        (15, 25, 0.2938445282948905),
+    ],
+)
+def test_a_half_leaves_the_interval_at_the_level_of_confseq(
+    wins: int, losses: int, evidence: float
+) -> None:
+    """Its mixture is around each probability and ours around 1/2: they are the same at 1/2."""
+    low, high = fp.clicks.win_sequence([wins], [losses], math.exp(-evidence), concentration=20)
+    assert float((low if wins > losses else high)[0]) == pytest.approx(0.5, abs=1e-9)
+
+
 def test_bounds_of_a_mean_by_the_definition() -> None:
     """Waudby-Smith and Ramdas (2024), equations (14) and (15), term by term."""
     x = np.random.default_rng(2).beta(2, 5, 60)
@@ -74,13 +94,13 @@ def test_p_values_are_the_least_of_those_of_savvi(
 
 
 def test_bounds_of_a_mean_are_near_those_of_confseq() -> None:
-    """Its center begins at 0 (or 1), so that the first values count differently."""
-    predmix = pytest.importorskip("confseq.predmix")
-    x = np.random.default_rng(2).beta(2, 5, 2000)
-    low, high = fp.clicks.mean_sequence(x)
-    theirs = predmix.predmix_empbern_cs(x)
-    assert low[200:] == pytest.approx(theirs[0][200:], abs=0.01)
-    assert high[200:] == pytest.approx(theirs[1][200:], abs=0.01)
+    """Values of confseq 0.0.11, predmix_empbern_cs: its center begins at 0 (or 1), not at 1/2."""
+    low, high = fp.clicks.mean_sequence(np.random.default_rng(2).beta(2, 5, 2000))
+    at = [250, 500, 1000, 1999]
+    lower = [0.25711793738387834, 0.2626779175296388, 0.2702569812784175, 0.2772527715693458]
+    upper = [0.3374858640346521, 0.31418648747058986, 0.3057088945224896, 0.3025788066477425]
+    assert low[at] == pytest.approx(lower, abs=1e-3)
+    assert high[at] == pytest.approx(upper, abs=1e-3)
 
 
 def missed(low: Array, high: Array, truth: float) -> float:

@@ -30,6 +30,7 @@ from firstpage.serving.event_log import EventLog, erase, prune, rows_of, segment
 from firstpage.serving.event_rows import OPTIONAL, check_fields, identified, read_events
 from firstpage.serving.limits import Limits, Refusal
 from firstpage.serving.watched_model import WatchedModel
+from tests.cli.conftest import run as run  # a fixture
 from tests.logs import captured_log
 from tests.patience import PATIENCE
 from tests.serving.conftest import TestClient
@@ -535,6 +536,22 @@ def test_old_rows_and_rows_of_a_person_are_removed(folder: Path, served_meanwhil
     EventLog(folder).close()
     assert erase(folder, ["bob"]) == 9
     assert len(stored_rows(folder)) == served_meanwhile
+
+
+def test_rows_of_a_fast_clock_are_counted_or_removed(folder: Path, run: Any) -> None:
+    """A server whose clock was wrong dates rows years ahead: nobody knows their age."""
+    log, ahead = EventLog(folder), (datetime.now(UTC) + timedelta(days=900)).isoformat()
+    rows = [click("now"), click("a", timestamp=ahead), click("b", timestamp=ahead)]
+    assert log.submit(rows).result(PATIENCE) == 3
+    log.close()
+    done = run("experiment", "prune", folder, "--days", 30)
+    assert done.returncode == 0
+    assert "2 rows have times more than a day ahead" in done.stderr
+    assert len(stored_rows(folder)) == 3
+    done = run("experiment", "prune", folder, "--days", 30, "--ahead")
+    assert done.stdout.startswith("removed 2 rows")
+    assert done.stderr == ""
+    assert [row["event_id"] for row in stored_rows(folder)] == ["now"]
 
 
 def test_removal_names_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

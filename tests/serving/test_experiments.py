@@ -17,6 +17,8 @@ import pytest
 
 import firstpage as fp
 from firstpage.core.errors import DataError
+from firstpage.data.io.json_files import write_json
+from firstpage.learning.models.model_files import FILE
 from firstpage.serving.app import Serving
 from firstpage.serving.event_log import EventLog
 from firstpage.serving.experiments import LiveExperiment
@@ -223,6 +225,33 @@ def test_further_pages_continue_the_list_of_the_page(shop: Shop, tmp_path: Path)
     rows = stored_rows(tmp_path / "events")
     assert len({row["query_id"] for row in rows}) == 1
     assert rows[-1]["query_response_hit_ids"] == [html.unescape(name) for _, name in shown]
+
+
+def test_a_page_of_a_list_that_changed_is_not_logged(own_shop: Shop, tmp_path: Path) -> None:
+    """Its documents would be taken for those of the first page, and credited to other rankings."""
+    with clients(own_shop, tmp_path) as client:
+        first = find(client, client="ann", depth=5).json()
+        shutil.copy(own_shop[1], tmp_path / "old.json")
+        changed = json.loads(own_shop[1].read_text())
+        changed["scorer"]["weights"] = [-w for w in changed["scorer"]["weights"]]
+        del changed["sha256"], changed["format"], changed["version"]
+        write_json(FILE.with_header(changed), own_shop[1])
+        assert client.app.watched.reload().accepted  # type: ignore[attr-defined]
+        params = {"client": "ann", "depth": 5, "page": 2, "query_id": first["query_id"]}
+        later = find(client, **params).json()
+        assert later["query_id"] == first["query_id"]
+        assert later["model"] != first["model"]
+        again = find(client, client="ann", depth=5).json()
+        shutil.copy(tmp_path / "old.json", own_shop[1])
+        assert client.app.watched.reload().accepted  # type: ignore[attr-defined]
+        continued = find(client, **params).json()
+        other = {**params, "client": "bob"}
+        find(client, **other)
+    rows = stored_rows(tmp_path / "events")
+    names = [row["query_id"] for row in rows]
+    assert names == [first["query_id"], again["query_id"], first["query_id"]]
+    shown = [[each["id"] for each in page["results"]] for page in (first, continued)]
+    assert rows[2]["query_response_hit_ids"] == shown[0] + shown[1]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from firstpage.clicks.sessions import Sessions
 from firstpage.core import Array, Bools, DataError, Floats, Ints, Table, Tabular, curves
 
 DAY = 86_400_000  # milliseconds
+CLOCK_TOLERANCE = 60.0  # seconds by which times of a log may go back
 MANY_PAGES = 100  # of one visitor, as bots have
 SUSPECT = 0.01  # p-value of a check
 BY_ARM = ("ab", "team-draft")  # methods that tell the ranking of each result
@@ -189,7 +190,7 @@ def analyze(
     """
     if not 0 < alpha < 1 or value not in ("clicks", "values"):
         raise DataError("an analysis needs alpha between 0 and 1, and clicks or values.")
-    pages, records = _chosen(sessions, experiment, digest)
+    pages, records, backward = _chosen(sessions, experiment, digest)
     log = sessions.select(pages)
     record = records[0]
     if value == "values" and log.value is None:
@@ -209,14 +210,17 @@ def analyze(
     return ExperimentAnalysis(
         str(record["experiment"]), str(record.get("digest", "")), str(record["method"]),
         sessions.source, arms, alpha, counts, tuple(rows), tuple(units.by_day(level)),
-        tuple(units.by_segment(level, segments)), _checks(log, units),
+        tuple(units.by_segment(level, segments)), _checks(log, units, backward),
     )  # fmt: skip
 
 
 def _chosen(
     sessions: Sessions, name: str | None, digest: str | None
-) -> tuple[Ints, list[dict[str, Any]]]:
-    """Return the pages of one experiment with one digest, and what the log tells of each."""
+) -> tuple[Ints, list[dict[str, Any]], float]:
+    """Return the pages of one experiment with one digest, and what the log tells of each.
+
+    The third value is by how many seconds times go backward in the log at most.
+    """
     table: list[dict[str, Any]] = [json.loads(text) for text in sessions.experiments]
     code = sessions.experiment
     pages = np.flatnonzero(code >= 0) if code is not None else np.empty(0, np.int64)
@@ -236,14 +240,17 @@ def _chosen(
             raise DataError(
                 f"{sessions.source}: has no {key} {chosen!r}; there are {', '.join(present)}."
             )
+    backward = 0.0
     if sessions.time is not None:
+        time = sessions.time[pages]
+        backward = float((np.maximum.accumulate(time) - time)[time >= 0].max(initial=0)) / 1000
         pages = pages[np.argsort(sessions.time[pages], kind="stable")]
     records = [table[n] for n in code[pages].tolist()]
     if len({(row.get("method"), str(row["arms"])) for row in records}) > 1:
         raise DataError(f"{sessions.source}: pages of one digest differ in method or arms.")
     if len(records[0]["arms"]) < 2 or "method" not in records[0]:
         raise DataError(f"{sessions.source}: an experiment has a method and two or more arms.")
-    return pages, records
+    return pages, records, backward
 
 
 def _credit(log: Sessions, record: Mapping[str, Any], records: Any, worth: Floats) -> Floats:
@@ -388,7 +395,7 @@ def _arm_of_first(log: Sessions, record: Mapping[str, Any]) -> Ints:
     return code[np.full(log.n_pages, -1) if log.arm is None else log.arm[log.offsets[:-1]]]
 
 
-def _checks(log: Sessions, units: _Units) -> dict[str, dict[str, Any]]:
+def _checks(log: Sessions, units: _Units, backward: float) -> dict[str, dict[str, Any]]:
     """Return what may be wrong with the experiment."""
     checks: dict[str, dict[str, Any]] = {}
     drawn, names = units.arm >= 0, units.names
@@ -421,6 +428,12 @@ def _checks(log: Sessions, units: _Units) -> dict[str, dict[str, Any]]:
     if log.n_pages and not units.ab and units.by_wins and not drawn.any():
         text = "Balanced interleaving may prefer a ranking although clicks are random."
         checks["balanced"] = _check(text, True)
+    if backward > CLOCK_TOLERANCE:
+        text = (
+            f"Clock: times go back by {backward:,.0f} seconds in the log, by a clock that was set "
+            "back or by files in another order. Days, and first sessions, are by these times."
+        )
+        checks["clock"] = _check(text, True)
     return checks
 
 

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import msgspec
 
-from firstpage.core import DataError
-from firstpage.serving.event_rows import OPTIONAL, STORED, Row
+from firstpage.core import DataError, warn
+from firstpage.serving.event_rows import AHEAD, OPTIONAL, STORED, Row
 from firstpage.serving.feedback import AppendedRows, occupy, sync_folder
 from firstpage.serving.limits import Refusal
 
@@ -308,11 +308,28 @@ def _remove(paths: Iterable[Path], is_removed: Callable[[Row], bool]) -> int:
     return removed
 
 
-def prune(folder: Path, days: float) -> int:
-    """Remove the rows that are older; return their number."""
-    before = datetime.now(UTC) - timedelta(days=days)
+def prune(folder: Path, days: float, ahead: bool = False) -> int:
+    """Remove the rows that are older; return their number.
+
+    Rows of a clock that was fast are removed with `ahead`; otherwise a warning counts them.
+    """
+    now, kept = datetime.now(UTC), 0
+
+    def is_removed(row: Row) -> bool:
+        nonlocal kept
+        time = msgspec.convert(row["timestamp"], datetime)
+        is_ahead = time > now + AHEAD
+        kept += is_ahead and not ahead
+        return time < now - timedelta(days=days) or (is_ahead and ahead)
+
     with _settled(folder) as paths:
-        return _remove(paths, lambda row: msgspec.convert(row["timestamp"], datetime) < before)
+        removed = _remove(paths, is_removed)
+    if kept:
+        warn(
+            f"{kept:,} rows have times more than a day ahead of the clock of this machine, so that "
+            "their age is unknown; they are kept. --ahead removes them, too."
+        )
+    return removed
 
 
 def erase(folder: Path, people: Collection[str]) -> int:

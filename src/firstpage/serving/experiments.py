@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -32,6 +33,7 @@ from firstpage.serving.served_model import ServedModel, load
 
 Text = Annotated[str, Meta(min_length=1, max_length=100)]
 QUICK = ("ab", "team-draft", "balanced")  # methods that take less than a millisecond
+OWN_ID = re.compile(r"[0-9a-f-]{36}\.([0-9a-f]{12})")  # of a query, with the mark of its list
 LEAST_LENGTH = 10  # of an interleaved list: that of optimized ones depends on the length up to it
 
 
@@ -63,11 +65,15 @@ class ExperimentSettings(Struct, forbid_unknown_fields=True):
 
 
 class ShownRanking(NamedTuple):
-    """The ranking that a user is shown, its model, and what the log says about the experiment."""
+    """The ranking that a user is shown, its model, and what the log says about the experiment.
+
+    The `mark` is a digest of the rankings: with another one, a page does not continue a list.
+    """
 
     ranking: Ranking
     model: ServedModel
     attributes: Mapping[str, Any]
+    mark: str
 
     def hits(self, depth: int) -> list[str]:
         """Return the ids of the first documents."""
@@ -218,12 +224,13 @@ class LiveExperiment:
         found = replace(found, rows=np.array(rows, np.int64), stage_ranks=ranks)
         scores = np.pad(rankings[0].scores, (0, more), constant_values=np.nan)
         ranking = replace(rankings[0], found=found, scores=scores, order=order)
-        return ShownRanking(ranking, models[assigned.arms[0]], attributes)
+        mark = mark_of(assigned.about, texts.index.generation, user[:2], rows, orders)
+        return ShownRanking(ranking, models[assigned.arms[0]], attributes, mark)
 
     def rank(
         self, served: ServedModel, request: RankRequest, order: Ints
-    ) -> tuple[Ints, Mapping[str, Any]] | None:
-        """Return the candidates that a user is shown, in order, and what the log says.
+    ) -> tuple[Ints, Mapping[str, Any], str] | None:
+        """Return the candidates that a user is shown, in order, what the log says, and the mark.
 
         None outside of the experiment.  `order` is that of the model in service.
         """
@@ -249,7 +256,14 @@ class LiveExperiment:
                 if model is not served:
                     own = np.argsort(-finite_scores(model, request), kind="stable")
                 orders.append(own.tolist())
-        return self.merged(assigned.about, orders, request.user, min(request.top or n, n))
+        listed = [[names[at] for at in order] for order in orders]
+        mark = mark_of(assigned.about, request.user[:2], listed)
+        return *self.merged(assigned.about, orders, request.user, min(request.top or n, n)), mark
+
+
+def mark_of(*parts: Any) -> str:
+    """Return a digest of the rankings that a user is shown as one list."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def _rows(orders: Iterable[Sequence[Any]], known: Mapping[Any, int]) -> list[int]:
@@ -293,8 +307,11 @@ class Traffic:
         if self.experiment is not None:
             with _running():
                 shown = self.experiment.search(served, user, depth)
-        shown = shown or ShownRanking(rank_text(served, user.text), served, {})
-        return shown, self._log_query(user, shown.hits(depth), shown.attributes)
+        if shown is None:
+            ranking = rank_text(served, user.text)
+            shown = ShownRanking(ranking, served, {}, "")
+            shown = shown._replace(mark=mark_of(user[:2], shown.hits(len(ranking.order))))
+        return shown, self._log_query(user, shown.hits(depth), shown.attributes, shown.mark)
 
     def rank(
         self, served: ServedModel, request: RankRequest, scores: Floats
@@ -303,18 +320,29 @@ class Traffic:
         if request.user is None or request.explain:
             return sort_groups(scores, request.offsets)[0], UNSET
         order = np.argsort(-scores, kind="stable")
-        attributes: Mapping[str, Any] = {}
+        shown: tuple[Ints, Mapping[str, Any], str] | None = None
         if self.experiment is not None:
             with _running():
-                order, attributes = self.experiment.rank(served, request, order) or (order, {})
-        ids, rows = request.ids, order[: request.top].tolist()
-        hits = [str(row if ids is None else ids[row]) for row in rows]
-        return order, self._log_query(request.user, hits, attributes)
+                shown = self.experiment.rank(served, request, order)
+        ids = range(len(order)) if request.ids is None else request.ids
+        if shown is None:
+            shown = order, {}, mark_of(request.user[:2], [ids[row] for row in order.tolist()])
+        order, attributes, mark = shown
+        hits = [str(ids[row]) for row in order[: request.top].tolist()]
+        return order, self._log_query(request.user, hits, attributes, mark)
 
-    def _log_query(self, user: User, hits: list[str], attributes: Mapping[str, Any]) -> str:
-        """Log a query, without a wait for the disk; return its id."""
+    def _log_query(
+        self, user: User, hits: list[str], attributes: Mapping[str, Any], mark: str
+    ) -> str:
+        """Log a query, without a wait for the disk; return its id.
+
+        A page that does not continue the list of its query, such as after a reload, is not logged.
+        """
+        named = OWN_ID.fullmatch(user.query_id or "")
+        if named is not None and named[1] != mark:
+            return str(user.query_id)
         row: dict[str, Any] = {
-            "query_id": user.query_id or str(uuid4()),
+            "query_id": user.query_id or f"{uuid4()}.{mark}",
             "client_id": user.client,
             "user_query": user.text,
             "query_response_hit_ids": hits,

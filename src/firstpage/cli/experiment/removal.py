@@ -21,15 +21,21 @@ from firstpage.core import require_extras
     metavar="D",
     help="Age in days after which a row is removed.",
 )
-def prune_command(folder: Path, days: float) -> None:
+@click.option(
+    "--ahead",
+    is_flag=True,
+    help="Also remove rows with times more than a day ahead of the clock of this machine.",
+)
+def prune_command(folder: Path, days: float, ahead: bool) -> None:
     """Remove old queries and events of an event log.
 
     FOLDER is that of `firstpage serve --events`; the server may run meanwhile.
     """
     require_extras("firstpage experiment prune", "serve")
     with shared.status_line("removing old rows"):
-        removed = serving.prune(folder, days)
-    print(f"removed {removed:,} rows that are older than {days:g} days from {folder}")
+        removed = serving.prune(folder, days, ahead)
+    too = ", or from ahead of the clock," if ahead else ""
+    print(f"removed {removed:,} rows that are older than {days:g} days{too} from {folder}")
 
 
 @documented_command("erase", "firstpage experiment erase events ann 7f3e51")

@@ -98,8 +98,22 @@ class UbiLog:
         elif row.get("query_id") is None:
             raise ValueError("it has neither an action nor the id of a query.")
         else:
-            self._queries[str(row["query_id"])] = row
+            name = str(row["query_id"])
+            self._queries[name] = self._continued(self._queries.get(name), row)
             self._collector.count(READ[0])
+
+    def _continued(self, first: Row | None, row: Row) -> Row:
+        """Return the longer list of two pages of a query, with the time of the first one."""
+        if first is None:
+            return row
+        before, hits = (list(each.get("query_response_hit_ids") or ()) for each in (first, row))
+        if hits[: len(before)] == before:
+            return {**row, "timestamp": first.get("timestamp")}
+        if before[: len(hits)] != hits:
+            self._collector.count(
+                "queries logged again with another list, of which the first counts"
+            )
+        return first
 
     def _add_event(self, row: Row, application: str) -> None:
         """Take an event that is an impression or an action on a document."""
