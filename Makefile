@@ -30,7 +30,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 LOCAL := not (browser or cluster or postgres or data or torch)
 PYTEST := $(BIN)/python -m pytest -n $(shell expr $(CORES) + 1) $(TESTS)
 
-.PHONY: help demo test quick lowest durations system lint check format coverage stress indices emulated bench soak docs release changelog sizes clean
+.PHONY: help demo test quick lowest durations system lint check format coverage stress indices emulated bench soak docs site release changelog sizes clean
 
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -135,6 +135,15 @@ soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killin
 docs: $(READY)  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
+$(VENV)-site/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-site
+	$(VENV)-site/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)-site/bin/uv pip install --quiet --python $(VENV)-site/bin/python --group site -e ".[all]"
+	touch $@
+
+site: $(VENV)-site/.ready  ## build the documentation as a site in site/, without a warning, and check its links
+	$(VENV)-site/bin/python docs/build_site.py
+
 $(VENV)-release/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-release
 	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -152,4 +161,4 @@ changelog: $(VENV)-release/.ready  ## print the changes since the last release; 
 	$(VENV)-release/bin/towncrier build --yes $(if $(VERSION),--version $(VERSION),--draft --version unreleased)
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-release dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-release $(VENV)-site .site site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -5,19 +5,15 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from made.commands import commands_page
 from made.conventions import conventions_page
 from made.http import api_page
 from made.measures import measures_page
-from made.python import python_page
 from made.results import filled
 
 PAGES = {
     "measures.md": measures_page,
     "conventions.md": conventions_page,
     "api.md": api_page,
-    "python.md": python_page,
-    "commands.md": commands_page,
 }
 
 DOCS = Path(__file__).parent

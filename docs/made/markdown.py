@@ -109,3 +109,8 @@ def listed(title: str, entries: Iterable[Entry]) -> list[str]:
     """Return entries below a title, nothing where there are none."""
     lines = [line for entry in entries for line in entry.markdown()]
     return [f"**{title}**", "", *lines, ""] if lines else []
+
+
+def toctree(entries: Iterable[str], *options: str) -> str:
+    """Return a list of pages for the navigation, which the page itself does not show."""
+    return "\n".join(["", "```{toctree}", ":hidden:", *options, "", *entries, "```", ""])

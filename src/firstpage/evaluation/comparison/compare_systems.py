@@ -49,7 +49,7 @@ def compare(
     systems : dict, iterable or str
         What `evaluate` takes as a system (scores, runs, files of runs), by name.  Unnamed systems
         are named by their run tag, else by their file, else numbered.  A string is a pattern of
-        files, such as "runs/*.run".
+        files, such as ``"runs/*.run"``.
     truth : array-like of float, Dataset, Truth, Qrels, dict, data frame, path or Shards
         Labels, one per document, with `qid`; an object with the judgments;
         {query: {document: label}}; a data frame or a file of judgments.  None where the systems are

@@ -55,11 +55,11 @@ class DCGLearn:
 
     Each training pair consists of two rankings of graded documents and a statement which of them
     is better, or that they are equally good.  A utility assigns a weight to every grade at every
-    position, and a ranking the sum of the weights of its documents.  DCGLearn solves
+    position, and a ranking the sum of the weights of its documents.  DCGLearn solves::
 
         min |w|^2 + C * sum of xi^2 over preferences + C_tie * sum of xi^2 over ties
 
-    subject to w . (left - right) >= 1 - xi for preferences, |w . (left - right)| <= 1 + xi for
+    subject to w . (left - right) >= 1 - xi for preferences, ``|w . (left - right)| <= 1 + xi`` for
     ties, and weights that do not decrease with the grade.  The problem is convex and is solved to
     a certified optimum.  Gains and discounts are the factors of the rank-one matrix nearest to the
     weights.

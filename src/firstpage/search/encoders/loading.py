@@ -48,7 +48,7 @@ def load_encoder(
         a BERT-like transformer in safetensors, ONNX, or any other of sentence-transformers;
         `org/model`; `http://host/v1/embeddings#model`; `module:function`, or
         `module:queries,documents`.  Options follow a question mark:
-        ``e5?query=query: &document=passage: ``.
+        ``e5?query=query:%20&document=passage:%20``.
     digest : str, optional
         The digest that the encoder must have.
     source : str, optional

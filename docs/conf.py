@@ -1,0 +1,76 @@
+"""Settings of the site, which `make site` builds from the pages that docs/made/stage.py writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from made.inventory import aliases, write_inventories
+from made.reference import public_names
+from sphinx.application import Sphinx
+
+import firstpage
+
+project = "Firstpage"
+author = "The Firstpage contributors"
+copyright = author
+release = firstpage.__version__
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+exclude_patterns = ["files"]
+suppress_warnings = ["misc.highlighting_failure"]  # commands over several lines
+
+# Pages link to headings as on GitHub.
+myst_heading_anchors = 6
+myst_enable_extensions = ["attrs_inline", "colon_fence"]
+nb_execution_mode = "off"  # notebooks are stored with their output, which the tests compare
+
+# Docstrings: single backticks are code, and a link where a public name is meant.
+default_role = "py:obj"
+nitpick_ignore_regex = [("py:obj", ".*")]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {each.name: each.target for each in public_names()} | aliases()
+intersphinx_mapping = write_inventories(Path(__file__).parents[1] / ".site" / "inventories")
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Firstpage"
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "show_nav_level": 1,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", escape_norms, priority=400)  # before numpydoc
+    app.connect("autodoc-skip-member", skip_scikit_learn)
+
+
+def escape_norms(*event: Any) -> None:
+    """Escape the bars of |w| in text, which would be a substitution of reStructuredText."""
+    lines = event[-1]
+    lines[:] = [line if "min |w|" in line else line.replace("|w|", r"\|w\|") for line in lines]
+
+
+def skip_scikit_learn(app: Sphinx, what: str, name: str, value: Any, skip: bool, _: Any) -> bool:
+    """Leave out the methods that scikit-learn adds to every estimator."""
+    return skip or bool(re.fullmatch("set_.*_request", name))

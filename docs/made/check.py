@@ -1,0 +1,47 @@
+"""Check the links of the built site: every link inside it leads to a page, a file, a heading."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+EXTERNAL = "external-links.txt"  # links that lead out of the site, which are not followed
+
+
+class _Links(HTMLParser):
+    """The links of a page, and the names that links can lead to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.names: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for key, value in attrs:
+            if value and key in ("href", "src") and tag != "link":
+                self.links.add(value)
+            elif value and key in ("id", "name"):
+                self.names.add(value)
+
+
+def check(site: Path) -> list[str]:
+    """Return the links that lead nowhere; write those that lead out of the site to a file."""
+    pages = [page for page in sorted(site.rglob("*.html")) if "_static" not in page.parts]
+    found = {page: _Links(page.read_text()) for page in pages}
+    problems, external = list[str](), set[str]()
+    for page, parsed in found.items():
+        for link in sorted(parsed.links):
+            url = urlsplit(link)
+            if url.scheme or url.netloc:
+                external.add(link)
+                continue
+            target = (page.parent / unquote(url.path)).resolve() if url.path else page
+            names = found[target].names if target in found else set()
+            if not target.exists() or (
+                url.fragment and names and unquote(url.fragment) not in names
+            ):
+                problems.append(f"{page.relative_to(site)}: {link} leads nowhere")
+    (site / EXTERNAL).write_text("".join(f"{link}\n" for link in sorted(external)))
+    return problems
