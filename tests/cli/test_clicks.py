@@ -58,6 +58,8 @@ def test_nothing_is_written_where_only_the_reference_is_identified(run, tmp_path
         (["--method", "model"], "which needs one, such as model='PBM'"),
         (["--model", "PBM"], "--model requires --method model"),
         (["--method", "model", "--model", "QBM"], "QBM"),
+        (["--method", "dual"], "features are for regression-em and dual, which need them"),
+        (["--features", "LOG"], "--features requires --method regression-em or dual"),
     ],
 )
 def test_propensities_refuses_in_one_line(run, tmp_path: Path, options, message) -> None:

@@ -38,6 +38,7 @@ from firstpage.clicks.models import save_model as save_model
 from firstpage.clicks.page_preferences import preferences as preferences
 from firstpage.clicks.policies import PolicyEstimate as PolicyEstimate
 from firstpage.clicks.policies import off_policy as off_policy
+from firstpage.clicks.position_bias.propensities import BY_FEATURES as BY_FEATURES
 from firstpage.clicks.position_bias.propensities import METHODS as METHODS
 from firstpage.clicks.position_bias.propensities import Propensities as Propensities
 from firstpage.clicks.position_bias.propensities import (

@@ -75,6 +75,33 @@ def test_steps_are_ratios_of_weighted_click_through_rates(method: Any) -> None:
     np.testing.assert_allclose(result.propensity[:4], values)
 
 
+@pytest.mark.parametrize(("method", "tolerance"), [("regression-em", 0.06), ("dual", 0.1)])
+def test_features_identify_propensities_where_no_document_moves(
+    method: Any, tolerance: float
+) -> None:
+    """The ranking varies by what has nothing to do with relevance, and is then always the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    relevance = X @ [1.0, 0.5, -0.5]
+    grades = np.clip(np.round(relevance / 1.5 + 1), 0, 4)
+    qid, ids = np.repeat(np.arange(400), 10), [f"d{n}" for n in range(4000)]
+    data = fp.Dataset.from_arrays(X, np.zeros(4000), qid, docid=ids)
+    run = fp.Run.from_arrays(qid, ids, relevance + 2 * rng.normal(size=4000))
+    sessions = fp.clicks.simulate(run, fp.Qrels.from_arrays(qid, ids, grades), n_sessions=8000)
+    assert np.isnan(fp.clicks.estimate_propensities(sessions).propensity[1])
+    progress: list[int] = []
+    found = fp.clicks.estimate_propensities(
+        sessions, method, features=data, progress=lambda done, total: progress.append(done)
+    )
+    np.testing.assert_allclose(found.propensity, CURVE / CURVE[0], atol=tolerance)
+    assert progress == list(range(20))
+    assert (np.array(found.error[1:]) > 0).all()
+    assert any("a function of the features alone" in line for line in found.verdict)
+    unknown = fp.Dataset.from_arrays(X[:1], [0], ["x"], docid=["y"])
+    with pytest.raises(fp.FirstpageError, match="none of the documents of"):
+        fp.clicks.estimate_propensities(sessions, method, features=unknown)
+
+
 def test_random_weights_clicks_by_logged_propensities() -> None:
     arrays = {
         "query": ["a", "a", "b", "b", "c", "c"], "document": ["x", "y", "x", "z", "y", "x"],

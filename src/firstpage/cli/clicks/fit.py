@@ -12,10 +12,9 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
-from firstpage.cli.clicks.log_options import log_options, read_log
+from firstpage.cli.clicks.log_options import log_options, read_features, read_log
 from firstpage.cli.help import documented_command
 from firstpage.clicks import ClickModelComparison, click_model, compare_models, save_model
-from firstpage.data.shards import Shards
 from firstpage.interop.report import figure, page
 
 DEFAULT_MODELS = ("RankCTR", "PBM", "DBN", "UBM")
@@ -85,9 +84,7 @@ def command(
     options.only_with("no --test", test is None, "split", "split_by", "seed")
     parsed = [click_model(text) for text in models]
     if features is not None:
-        data = shared.read_data_or_shards(features, labeled=False)
-        if isinstance(data, Shards):
-            raise click.UsageError("--features needs data in memory, not shards.")
+        data = read_features(features)
         parsed = [replace(m, features=data) if m.uses_documents else m for m in parsed]
     other = None if test is None else read_log({**values, "log": (test,)})
     sessions = read_log(values)

@@ -11,6 +11,8 @@ import click
 from firstpage.cli import options, shared
 from firstpage.clicks import FORMS, Sessions, read_sessions
 from firstpage.core import DataError
+from firstpage.data import Dataset
+from firstpage.data.shards import Shards
 
 log_options = options.combine(
     click.argument("log", nargs=-1, required=True, type=options.FILE, metavar="LOG"),
@@ -58,6 +60,14 @@ def read_log(values: dict[str, Any]) -> Sessions:
     for text, count in sessions.decisions.items():
         shared.note(f"{os.fspath(paths[0])}: {text} ({count:,}).")
     return sessions
+
+
+def read_features(path: Path) -> Dataset:
+    """Return the documents of queries with their features; labels are not needed."""
+    data = shared.read_data_or_shards(path, labeled=False)
+    if isinstance(data, Shards):
+        raise click.UsageError("--features needs data in memory, not shards.")
+    return data
 
 
 def _assignments(option: str, text: str | None) -> dict[str, str]:

@@ -9,9 +9,16 @@ from typing import Any
 import click
 
 from firstpage.cli import options, outputs, shared
-from firstpage.cli.clicks.log_options import log_options, read_log
+from firstpage.cli.clicks.log_options import log_options, read_features, read_log
 from firstpage.cli.help import documented_command
-from firstpage.clicks import METHODS, Propensities, TrustBias, estimate_propensities, trust_bias
+from firstpage.clicks import (
+    BY_FEATURES,
+    METHODS,
+    Propensities,
+    TrustBias,
+    estimate_propensities,
+    trust_bias,
+)
 from firstpage.core import DataError
 from firstpage.data.io import write_bytes
 from firstpage.interop.report import figure, page, paragraph
@@ -28,10 +35,14 @@ from firstpage.interop.report import figure, page, paragraph
     type=click.Choice(METHODS),
     default="all-pairs",
     show_default=True,
-    help="How ranks are compared; random needs logged propensities.",
+    help="How ranks are compared; random needs logged propensities; regression-em and dual "
+    "learn a ranking by --features too.",
 )
 @click.option(
     "--model", metavar="MODEL", help="With --method model: the click model, such as PBM or UBM."
+)
+@click.option(
+    "--features", type=options.FILE, metavar="DATA", help="Features of documents of queries."
 )
 @options.integer(
     "--reference", help="Rank whose propensity is 1; by default the first that is connected."
@@ -52,6 +63,7 @@ from firstpage.interop.report import figure, page, paragraph
 def command(
     method: Any,
     model: str | None,
+    features: Path | None,
     reference: int | None,
     max_rank: int,
     trust: bool,
@@ -70,11 +82,19 @@ def command(
     """
     options.only_with("--trust", trust, "qrels", "trust_to")
     options.only_with("--method model", method == "model", "model")
+    options.only_with("--method regression-em or dual", method in BY_FEATURES, "features")
     judgments = shared.read_qrels_option(qrels) if qrels is not None else None
+    data = None if features is None else read_features(features)
     sessions = read_log(values)
     with shared.progress_bar(f"fitting {model}" if model else "comparing ranks") as progress:
         result = estimate_propensities(
-            sessions, method, model=model, reference=reference, max_rank=max_rank, progress=progress
+            sessions,
+            method,
+            model=model,
+            features=data,
+            reference=reference,
+            max_rank=max_rank,
+            progress=progress,
         )
     bias = None
     if trust:

@@ -444,6 +444,14 @@ def _of_folds(
     return tuple(t_interval(x, terms) for x, terms in zip(values, influence.T, strict=True))
 
 
+def query_folds(sessions: Sessions) -> tuple[Ints, int]:
+    """Return the fold of each query, and the number of folds."""
+    queries = np.unique(sessions.page_query)
+    n, folds = min(FOLDS, len(queries)), np.zeros(sessions.n_queries, np.int64)
+    folds[queries] = np.random.default_rng(0).permutation(len(queries)) % n
+    return folds, n
+
+
 def jackknife(
     model: ClickModel,
     sessions: Sessions,
@@ -451,9 +459,7 @@ def jackknife(
     progress: Progress | None = None,
 ) -> tuple[Floats, Ints]:
     """Return the influence of folds of queries (rows) on statistics, and the fold of each page."""
-    queries = np.unique(sessions.page_query)
-    n, folds = min(FOLDS, len(queries)), np.zeros(sessions.n_queries, np.int64)
-    folds[queries] = np.random.default_rng(0).permutation(len(queries)) % n
+    folds, n = query_folds(sessions)
     fold = folds[sessions.page_query]
     value = statistic(model, np.ones(len(fold), bool))
     if n < 2:

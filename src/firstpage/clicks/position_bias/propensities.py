@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from firstpage.clicks.models import ClickModel, click_model
-from firstpage.clicks.models.comparison import FOLDS, jackknife
+from firstpage.clicks.models.comparison import FOLDS, jackknife, query_folds
+from firstpage.clicks.position_bias import by_features
 from firstpage.clicks.position_bias.counts import DEFAULT_RANKS, SwapCounts
 from firstpage.clicks.position_bias.harvesting import LogEstimate, fit_randomized, fit_steps
 from firstpage.clicks.position_bias.rank_table import RankTable, ranges
@@ -16,10 +17,18 @@ from firstpage.clicks.position_bias.swaps import count_sessions, graph_of, statu
 from firstpage.clicks.position_bias.trust import fit_offsets
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import Bools, Chart, DataError, Floats, Ints, Progress, curves, stacked
+from firstpage.data import Dataset
 from firstpage.data.io import JsonFormat
 
-Method = Literal["all-pairs", "adjacent", "pivot", "random", "model"]
-METHODS: tuple[Method, ...] = ("all-pairs", "adjacent", "pivot", "random", "model")
+Method = Literal["all-pairs", "adjacent", "pivot", "random", "model", "regression-em", "dual"]
+BY_FEATURES: tuple[Method, ...] = ("regression-em", "dual")
+METHODS: tuple[Method, ...] = (
+    "all-pairs", "adjacent", "pivot", "random", "model", *BY_FEATURES,
+)  # fmt: skip
+OF_FEATURES = (
+    "Relevance is taken for a function of the features alone: what these do not tell and the "
+    "ranking knew counts as examination, also where no document was seen at several ranks."
+)
 HIGHEST = 1.5  # propensity in a picture
 TRUST_LEVEL = 0.05  # of the test for trust bias, over all ranks
 
@@ -138,6 +147,7 @@ def estimate_propensities(
     method: Method = "all-pairs",
     *,
     model: str | ClickModel | None = None,
+    features: Dataset | None = None,
     reference: int | None = None,
     max_rank: int = DEFAULT_RANKS,
     level: float = 0.95,
@@ -151,12 +161,15 @@ def estimate_propensities(
     ----------
     sessions : Sessions
         Pages of results with clicks.
-    method : {"all-pairs", "adjacent", "pivot", "random", "model"}, default "all-pairs"
+    method : {"all-pairs", "adjacent", .., "regression-em", "dual"}, default "all-pairs"
         "all-pairs" compares all ranks at which a document was seen; "adjacent" chains comparisons
         of neighboring ranks; "pivot" compares each rank with the reference.  "random" needs logged
         propensities of a randomized ranking; "model" takes the mean examination of a click model.
+        "regression-em" and "dual" estimate a linear ranking by features with the propensities.
     model : str or click model, optional
         For "model": a click model, or its name, such as "PBM".
+    features : Dataset, optional
+        For "regression-em" and "dual": features of documents of queries, with ids.
     reference : int, optional
         The rank whose propensity is 1; by default the first of the largest component of the swap
         graph, which is rank 1 unless it is not connected.
@@ -165,7 +178,8 @@ def estimate_propensities(
     level : float, default 0.95
         Confidence level of the intervals, which are over queries.
     progress : callable, optional
-        For "model": called with the number of fits without a part of the queries, and their total.
+        For "model" and by features: called with the number of fits without a part of the queries,
+        and their total.
 
     Returns
     -------
@@ -181,6 +195,9 @@ def estimate_propensities(
     ----------
     Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019; Joachims
     et al., "Unbiased learning-to-rank with biased feedback", WSDM 2017 (pivot and randomization);
+    Wang et al., "Position bias estimation for unbiased learning to rank in personal search", WSDM
+    2018 (regression EM); Ai et al., "Unbiased learning to rank with unbiased propensity
+    estimation", SIGIR 2018 (dual learning);
     Hager et al., "Unidentified and confounded? Understanding two-tower models for unbiased learning
     to rank", ICTIR 2025.
 
@@ -199,6 +216,8 @@ def estimate_propensities(
         )
     if (model is None) == (method == "model"):
         raise DataError("a model is for method='model', which needs one, such as model='PBM'.")
+    if (features is None) == (method in BY_FEATURES):
+        raise DataError(f"features are for {' and '.join(BY_FEATURES)}, which need them.")
     if not 0 < level < 1:
         raise DataError(f"the confidence level is between 0 and 1; got {level!r}.")
     if not sessions.clicked.any():
@@ -216,6 +235,9 @@ def estimate_propensities(
         model = click_model(model)
         connected = np.array(graph.component) == graph.component[base]
         estimate = _of_model(sessions, model, counts.ranks, base, connected, progress)
+    elif method in BY_FEATURES:
+        estimate = _by_features(sessions, features, method, counts.ranks, base, progress)
+        verdict.append(OF_FEATURES)
     if method != "random":
         verdict += _of_trust(counts, base)
     if len(sessions.layouts) > 1:
@@ -299,7 +321,39 @@ def _of_model(
     model.fit(sessions)
     values = logarithms(model, np.ones(sessions.n_pages, bool))
     influence, fold = jackknife(model, sessions, logarithms, progress)
-    clicked = inside & sessions.clicked
-    cells = fold[page[clicked]] * len(ranks) + column[clicked]
+    estimate = _jackknifed(sessions, values, influence, fold, ranks, base)
+    return replace(estimate, values=np.where(connected, values, np.nan))
+
+
+def _by_features(
+    sessions: Sessions,
+    features: Dataset | None,
+    method: str,
+    ranks: Ints,
+    base: int,
+    progress: Progress | None,
+) -> LogEstimate:
+    """Return the estimate with a ranking by features, with a jackknife over queries."""
+    fit, parameters = by_features.estimator(sessions, features, method, ranks)
+    folds, n = query_folds(sessions)
+    fold = folds[sessions.page_query]
+    values, start = fit(np.ones(sessions.n_pages), np.zeros(parameters))
+    rest = []
+    for number in range(n if n > 1 else 0):
+        if progress is not None:
+            progress(number, n)
+        rest.append(fit((fold != number).astype(np.float64), start)[0])
+    values, rest = values - values[base], [each - each[base] for each in rest]
+    influence = (values - np.array(rest or [values])) * (n - 1) / n
+    return _jackknifed(sessions, values, influence, fold, ranks, base)
+
+
+def _jackknifed(
+    sessions: Sessions, values: Floats, influence: Floats, fold: Ints, ranks: Ints, base: int
+) -> LogEstimate:
+    """Return an estimate with the influence of folds of queries, which weigh by their clicks."""
+    clicked = sessions.clicked & (sessions.rank <= ranks[-1])
+    column = np.searchsorted(ranks, sessions.rank[clicked])
+    cells = fold[sessions.page[clicked]] * len(ranks) + column
     weights = np.bincount(cells, minlength=influence.size).reshape(influence.shape)
-    return LogEstimate(np.where(connected, values, np.nan), influence, weights.astype(float), base)
+    return LogEstimate(values, influence, weights.astype(np.float64), base)

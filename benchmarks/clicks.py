@@ -1,10 +1,10 @@
 """Rankers that learn from simulated clicks: what corrections recover (docs/clicks.md).
 
-    FIRSTPAGE_DATA=data python benchmarks/clicks_learning.py --sets mq2008 --sessions 1000,100000
+    FIRSTPAGE_DATA=data python benchmarks/clicks.py --sets mq2008 --sessions 1000,100000
 
 The logging ranker is trained on 1 % of the training queries; users see its ranking, shuffled a
-little on each page, and click by the human grades.  Learners are RankNet, which is linear, or with
---peers ListNet with trees beside trees of LightGBM and XGBoost.  "full" learns the click
+little on each page, and click by the human grades.  Learners are RankNet, which is linear, and
+ListNet with trees, beside trees of LightGBM and XGBoost.  "full" learns the click
 probabilities of the grades themselves, of all documents; "full, displayed" of those that the log
 displays; "click-through" clicks by impressions.  Values are NDCG@10 on test queries; what is
 recovered is the part of what naive learning with the same scorer loses to full information, and p
@@ -33,6 +33,7 @@ FILES = {
     "ohsumed": ("ohsumed/Fold1/train.txt", "ohsumed/Fold1/test.txt"),
     "mslr": ("mslr-web10k-5k/train.txt", "mslr-web10k-5k/test.txt"),
 }
+WITH_TREES = ("full", "naive", "IPS", "empirical Bayes")
 TREES = "trees(count=200, leaves=8, rate=0.05)"  # as of the peers
 Values = dict[str, np.ndarray]
 
@@ -118,15 +119,27 @@ def corrected(
     def estimated() -> Any:
         return fp.clicks.estimate_propensities(sessions)
 
+    def jointly(method: Any, correction: Any = "ips") -> Callable[[], fp.ClickTraining]:
+        return by(
+            correction,
+            lambda: fp.clicks.estimate_propensities(sessions, method, features=data),
+        )
+
     rows = {
         "naive": from_log,
+        "default": by(None, estimated),
+        "IPS, regression EM": jointly("regression-em"),
+        "IPS, dual learning": jointly("dual"),
+        "EB, regression EM": jointly("regression-em", "empirical-bayes"),
         "click-through": by("empirical-bayes", lambda: ones),
         "IPS": by("ips", estimated),
         "policy-aware": by("policy-aware", estimated),
         "empirical Bayes": by("empirical-bayes", estimated),
     }
     if users.examination is not None and np.ndim(users.click) == 1:
-        for row, correction in (("IPS", "ips"), ("empirical Bayes", "empirical-bayes")):
+        for row, correction in (
+            ("default", None), ("IPS", "ips"), ("empirical Bayes", "empirical-bayes"),
+        ):  # fmt: skip
             rows[f"{row}, correct"] = by(correction, lambda: users.propensities(10))
     if name == "trust":
         rows["empirical Bayes, affine"] = by(
@@ -159,6 +172,8 @@ def measured(
     results: Values = {}
     spent: dict[str, float] = {}
     for name, training in rows.items():
+        if scorer == "trees" and name not in WITH_TREES:
+            continue
         start = time.process_time()
         results[name] = value(learn(training(), scorer).predict(test), test)
         spent[name] = time.process_time() - start
@@ -219,7 +234,9 @@ def main() -> None:
     parser.add_argument("--sessions", default="1000,10000,100000,1000000")
     parser.add_argument("--noise", type=float, default=1.0)
     parser.add_argument("--seeds", default="0,1,2", help="logging rankers; values are their means")
-    parser.add_argument("--peers", action="store_true", help="trees, beside those of others")
+    parser.add_argument(
+        "--scorers", default="linear,trees", help="trees are beside those of LightGBM and XGBoost"
+    )
     parser.add_argument("--million", action="store_true", help="measure the CPU time only")
     args = parser.parse_args()
     if args.million:
@@ -229,8 +246,8 @@ def main() -> None:
     for dataset in args.sets.split(","):
         for users in args.users.split(","):
             for count in map(int, args.sessions.split(",")):
-                scorer = "trees" if args.peers else "linear"
-                setting(dataset, users, count, seeds, args.noise, scorer)
+                for scorer in args.scorers.split(","):
+                    setting(dataset, users, count, seeds, args.noise, scorer)
 
 
 if __name__ == "__main__":
