@@ -24,8 +24,8 @@ from firstpage.papers.zhou2013 import study as zhou_study
 
 DOCS = Path(__file__).parents[3] / "docs"
 HELD_EQUAL_OF_CLAIMS = {  # of claims that compare something else than their entry
-    "niu2012": [comparison.FIXED_BETA_EQUAL, comparison.LETOR_HELD_EQUAL],
-    "zhou2013": [zhou_study.EQUAL_NUMBER_HELD],
+    "niu2012": [comparison.DESCRIBED.texts[n] for n in ("FIXED_BETA_EQUAL", "LETOR_HELD_EQUAL")],
+    "zhou2013": [zhou_study.DESCRIBED.texts["EQUAL_NUMBER_HELD"]],
 }
 
 

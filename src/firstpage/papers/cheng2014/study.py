@@ -24,17 +24,15 @@ from firstpage.papers.cheng2014.training import (
     VOTERS,
 )
 from firstpage.papers.study.claims import all_hold, greater, greater_at, within
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.letor_protocol import MODULES, fold_experiments
 from firstpage.papers.study.study import (
     Cells,
     Claim,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     PaperStudy,
-    Plot,
     Row,
-    TableLayout,
 )
 
 MEASURES = tuple(m for target in TARGETS.values() for m in target.measures)
@@ -282,46 +280,6 @@ def scaling_entry_claims(cells: Cells) -> list[Claim]:
 SAME_COSTS = [1.0, 100.0]
 SEEDS, FAST_SEEDS = 5, 2
 DATASETS = {"OHSUMED": "ohsumed", "TD2003": "td2003", "TD2004": "td2004", "MQ2008": "mq2008"}
-METHOD_NOTE = (
-    "Everything is trained twice, for NDCG and for precision at 10. One parameter of every ranker "
-    "is tuned on validation data over four values. For TopSlack, TopMargin and RankSVM it is C, "
-    "with the values .001, .1, 10 and 1000. (The paper uses 1e-5, 1e-4 .. 1e5. The lowest values "
-    "change nothing, and with the highest cutting planes take minutes.) For the others it is the "
-    "penalty, from .0001 to .1. TopSlack and TopMargin start from least squares and order equal "
-    "labels by score. Features are scaled within queries. Measures follow LETOR's conventions. "
-    "Standard errors are over queries."
-)
-HELD_EQUAL = (
-    "queries, folds, scaling of features, linear scores, tuning of one parameter over four values "
-    "on the same validation data by the same measure (NDCG@10 or P@10), and the optimum of a "
-    "convex loss, or cutting planes to the same gap."
-)
-TOPRANK_NOT_EQUAL = (
-    " Not equal: TopRank reorders the candidates of TopSlack by three more rankers, whose weights "
-    "are learned on the validation data. This is part of the method."
-)
-ALL_NOT_EQUAL = (
-    TOPRANK_NOT_EQUAL
-    + " TopSlack and TopMargin order equal labels by score. Top-10 ListMLE orders "
-    "them at random (five seeds), as in its paper. The others learn from the grades."
-)
-OUR_DATA_NOTE = " The paper does not use these data."
-NO_NUMBERS_NOTE = " The paper has bar charts without numbers."
-
-
-THINNED = (
-    f"C is tuned over {len(COSTS)} of the {len(PRINTED_COSTS)} printed values, 1e-5, 1e-4 .. 1e5."
-)
-PAPER_NOTE = METHOD_NOTE.replace(
-    "over four values. For TopSlack, TopMargin and RankSVM it is C, "
-    "with the values .001, .1, 10 and 1000. (The paper uses 1e-5, 1e-4 .. 1e5. The lowest values "
-    "change nothing, and with the highest cutting planes take minutes.)",
-    "over the printed values. For TopSlack, TopMargin and RankSVM it is C, with the eleven values "
-    "1e-5, 1e-4 .. 1e5.",
-).replace("from .0001 to .1.", "with four values from .0001 to .1; the paper prints none.")
-PAPER_HELD_EQUAL = HELD_EQUAL.replace(
-    "over four values on", "(C over eleven values, the penalty over four) on"
-)
 
 
 def _comparison_experiments(
@@ -344,10 +302,6 @@ def _comparison_experiments(
     return experiments
 
 
-def _entry_name(figure: int, data: str) -> str:
-    return f"figure{figure}" if data == "OHSUMED" else f"figure{figure}-{data.lower()}"
-
-
 def _without_variants(row: Row) -> bool:
     return "variant" not in row
 
@@ -360,105 +314,46 @@ def _only_slack_and_toprank(row: Row) -> bool:
     return _without_variants(row) and row["model"] in ("TopSlack", "TopRank")
 
 
-def _figure(
-    figure: int,
-    data: str,
-    title: str,
-    statement: str,
-    row_filter: Callable[[Row], bool],
-    claims: Callable[[Cells], list[Claim]],
-) -> PaperEntry:
-    note = METHOD_NOTE + (NO_NUMBERS_NOTE if data in PAPER_DATASETS else OUR_DATA_NOTE)
-    return PaperEntry(
-        _entry_name(figure, data),
-        f"{title} on {data}",
-        statement,
-        _comparison_experiments(data, figure == 4),
-        claims,
-        [("", Plot("model", None, f"NDCG and precision at 1, 3 and 10 on {data}"))],
-        row_filter,
-        note=note,
-        layouts=[("", TableLayout("model", "measure"))],
-        held_equal=HELD_EQUAL + ("", TOPRANK_NOT_EQUAL, ALL_NOT_EQUAL)[figure - 2],
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            _comparison_experiments(data, figure == 4, PRINTED_COSTS),
-            PAPER_NOTE + (NO_NUMBERS_NOTE if data in PAPER_DATASETS else OUR_DATA_NOTE),
-            PAPER_HELD_EQUAL + ("", TOPRANK_NOT_EQUAL, ALL_NOT_EQUAL)[figure - 2],
-        ),
+DESCRIBED = Descriptions(__file__, COSTS=len(COSTS), PRINTED_COSTS=len(PRINTED_COSTS))
+ROWS = {2: _only_scalings, 3: _only_slack_and_toprank, 4: _without_variants}
+CLAIMS = {2: scaling_claims, 3: aggregation_claims, 4: comparison_claims}
+
+
+def _figure(number: int, data: str) -> PaperEntry:
+    entry = DESCRIBED.entry(
+        f"figure{number}",
+        _comparison_experiments(data, number == 4),
+        CLAIMS[number](data),
+        row_filter=ROWS[number],
+        paper_experiments=_comparison_experiments(data, number == 4, PRINTED_COSTS),
+        data=data,
+        numbers=DESCRIBED.texts["NO_NUMBERS" if data in PAPER_DATASETS else "OUR_DATA"],
     )
-
-
-def _figures(data: str) -> list[PaperEntry]:
-    return [
-        _figure(
-            2,
-            data,
-            "TopSlack and TopMargin",
-            "Slack scaling is in general more accurate than margin scaling: better at 5 of 6 "
-            "points of OHSUMED, 4 of TD2004, 3 of TD2003.",
-            _only_scalings,
-            scaling_claims(data),
-        ),
-        _figure(
-            3,
-            data,
-            "TopRank and TopSlack",
-            "Aggregation is better than TopSlack at all measures on all data.",
-            _only_slack_and_toprank,
-            aggregation_claims(data),
-        ),
-        _figure(
-            4,
-            data,
-            "TopRank and all others",
-            "The two top-k rankers are significantly better than all others at all measures; "
-            "TopRank is the best at 11 of 18 points and the second at the rest.",
-            _without_variants,
-            comparison_claims(data),
-        ),
-    ]
+    return entry if data == "OHSUMED" else replace(entry, name=f"figure{number}-{data.lower()}")
 
 
 def _overall_entry() -> PaperEntry:
     def experiments(costs: Sequence[float] = ()) -> list[Experiment]:
         return [e for data in PAPER_DATASETS for e in _comparison_experiments(data, True, costs)]
 
-    return PaperEntry(
+    return DESCRIBED.entry(
         "figure4-all",
-        "Ranks of TopRank on all three data sets",
-        "TopRank is the best at 11 of 18 points and the second at the other 7.",
         experiments(),
         overall_claims,
         row_filter=_without_variants,
-        note=METHOD_NOTE + NO_NUMBERS_NOTE,
-        layouts=[(data, TableLayout("model", "measure", data)) for data in PAPER_DATASETS],
-        held_equal=HELD_EQUAL + ALL_NOT_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            experiments(PRINTED_COSTS),
-            PAPER_NOTE + NO_NUMBERS_NOTE,
-            PAPER_HELD_EQUAL + ALL_NOT_EQUAL,
-        ),
+        paper_experiments=experiments(PRINTED_COSTS),
     )
 
 
 def _votes_entry(data: str) -> PaperEntry:
-    return PaperEntry(
-        f"votes-{data.lower()}",
-        f"Variants of the votes on {data}",
-        "t, k and the rule for the weights are fixed, without alternatives.",
+    return DESCRIBED.entry(
+        "votes",
         _comparison_experiments(data),
         variant_claims,
         row_filter=lambda row: "variant" in row,
-        note="Each row changes one detail of the first. As printed: credit within the first half "
-        "of 100 candidates, and weights proportional to the measure of the voters on validation "
-        "data.",
-        layouts=[("", TableLayout("variant", "measure"))],
-        held_equal="the fitted rankers, their scores, the base order of the candidates, and the "
-        "validation queries for the weights. Each variant changes only what it names.",
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(_comparison_experiments(data, costs=PRINTED_COSTS)),
+        paper_experiments=_comparison_experiments(data, costs=PRINTED_COSTS),
+        data=data,
+        lower=data.lower(),
     )
 
 
@@ -474,25 +369,14 @@ def _scaling_entry(data: str) -> PaperEntry:
             randomized=False,
         )
     ]
-    return PaperEntry(
-        f"scaling-{data.lower()}",
-        f"Slack and margin scaling, everything else equal, on {data}",
-        "Slack scaling is better behaved than margin scaling.",
-        experiments,
-        scaling_entry_claims,
-        note="Both have the same C, the same least-squares start and the same true ranking (equal "
-        "labels by score). Where the optimum is w = 0, the order of the start is used; such folds "
-        "are counted. There TopSlack also tries the direction of TopMargin.",
-        held_equal="everything but the scaling: queries, folds, features, C, the start, the true "
-        "ranking, and the gap at which cutting planes stop. Nothing is tuned. Not equal: where its "
-        "optimum is w = 0, TopSlack also tries the direction of TopMargin.",
+    return DESCRIBED.entry(
+        "scaling", experiments, scaling_entry_claims, data=data, lower=data.lower()
     )
 
 
 def _entries() -> list[PaperEntry]:
     """Return all entries, figure by figure; our own last."""
-    figures_by_data = {data: _figures(data) for data in DATASETS}
-    figures = [figures_by_data[data][i] for i in range(3) for data in DATASETS]
+    figures = [_figure(number, data) for number in CLAIMS for data in DATASETS]
     ours = [make(data) for make in (_scaling_entry, _votes_entry) for data in ("OHSUMED", "MQ2008")]
     return [*figures, _overall_entry(), *ours]
 

@@ -22,7 +22,7 @@ from firstpage.data import Truth
 from firstpage.learning.losses import PairwiseHinge
 from firstpage.learning.rankers import RankSVM
 from firstpage.learning.solvers import CuttingPlane, Planes
-from firstpage.papers.theory.checks import Evidence, TheoremCheck
+from firstpage.papers.theory.checks import Evidence, described_checks
 
 LOSS = PairwiseHinge(average=True)
 EPSILONS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -164,18 +164,6 @@ def _fit(data: RankingProblem, C: float, tol: float) -> tuple[int, float]:
     return int(model.n_iter_), data.risk(w)[0] + float(w @ w) / (2 * C)
 
 
-CHECKS = [
-    TheoremCheck("cheng2014/halts", "the loop halts within O(1/epsilon^2) iterations", quadratic),
-    TheoremCheck(
-        "cheng2014/one-slack",
-        "its one-slack form within log2(D / 4R^2C) + 16 R^2 C / epsilon",
-        one_slack,
-        "ours",
-    ),
-    TheoremCheck(
-        "cheng2014/line-search",
-        "with a line search it takes no more iterations than the plain loop",
-        line_search,
-        "ours",
-    ),
-]
+CHECKS = described_checks(
+    __file__, {"halts": quadratic, "one-slack": one_slack, "line-search": line_search}
+)

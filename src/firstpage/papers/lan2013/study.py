@@ -11,14 +11,13 @@ from firstpage.papers.lan2013 import lists
 from firstpage.papers.lan2013.lists import FULL, MEASURES, Depth
 from firstpage.papers.study import letor_protocol
 from firstpage.papers.study.claims import all_hold, equivalent, greater, no_greater
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.study import (
     Cells,
     Claim,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     PaperStudy,
-    Plot,
 )
 
 SUFFICIENT_K = {"RankSVM": 10, "RankNet": 10, "ListMLE": 10, "RankBoost": 20}  # for stable curves
@@ -26,11 +25,6 @@ MODELS = tuple(SUFFICIENT_K)
 LINEAR_RANKERS = ("RankSVM", "RankNet", "ListMLE")  # on MQ2007-list
 STABLE_MARGIN = 0.01
 ClaimFunction = Callable[[Cells], Claim]
-
-
-def all_claims(*claim_functions: ClaimFunction) -> Callable[[Cells], list[Claim]]:
-    """Return the function that returns the claims of an entry."""
-    return lambda cells: [function(cells) for function in claim_functions]
 
 
 def rises(cells: Cells) -> Claim:
@@ -197,47 +191,12 @@ PRINTED_GRIDS: Grids = {
     "ListMLE": PRINTED_RATES,
     "RankBoost": {"tol": [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]},
 }
-THINNED = (
-    "C has 3 (simulated lists: 2) of the 17 printed values. RankNet and ListMLE are minimized to "
-    "the optimum with as many penalties, instead of 500 iterations with five rates. RankBoost has "
-    "the best number of up to 300 rounds, instead of six tolerances and up to 500 rounds."
+DESCRIBED = Descriptions(
+    __file__, LENGTH=LIST_LENGTH, FEATURES=lists.FEATURES, QUERIES=lists.SPLIT_SIZES[0]
 )
-PAPER_NOTE = (
-    "As printed, for each k on validation data by NDCG@10 of the full order: C of RankSVM over 17 "
-    "values from 1e-5 to 1000, the rate of gradient descent of RankNet and ListMLE over 1e-5, 1e-4 "
-    ".. 1e-1 with up to 500 iterations (the best one by validation data, no penalty), and the "
-    "tolerance of RankBoost over 1e-1 .. 1e-6 with up to 500 rounds."
-)
-PAPER_HELD_EQUAL = (
-    "for all k of a ranker: training, validation and test queries, the order of equal labels, the "
-    "printed grid, and the measure for tuning. Not equal: the loss of a smaller k has fewer terms, "
-    "so that the same rate makes smaller steps. Rankers are not compared with each other."
-)
-TUNING_NOTE = (
-    "Penalties are tuned for each k on validation data by NDCG@10 of the full order, over two or "
-    "three values. The paper tunes learning rates, and C over 17 values. RankBoost uses the best "
-    "number of up to 300 rounds."
-)
-HELD_EQUAL = (
-    "for all k of a ranker: training, validation and test queries, the order of equal labels, the "
-    "grid of penalties (RankBoost: the best number of up to 300 rounds), the measure for tuning, "
-    "and the optimum of the convex losses. Not equal: the loss of a smaller k has fewer terms, so "
-    "that the same penalty has more effect. Therefore the penalty is tuned for each k. Rankers are "
-    "not compared with each other."
-)
-STATEMENT = "Performance rises quickly with k and is stable from k = 10, for RankBoost from k = 20"
-TAIL_STATEMENT = "The full order is worse than the top 1, because the labels of the tail are noise."
 
 
-def _plots(measures: Sequence[str]) -> list[tuple[str, Plot]]:
-    return [(m, Plot("model", "k", m, log_x=True)) for m in measures]
-
-
-def figure_entry(
-    number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
-) -> PaperEntry:
-    """Return Figure 1 or 2, with an experiment per fold, ranker and k: the lists are long."""
-
+def _full_order_entry(key: str, data: str, *claim_functions: ClaimFunction) -> PaperEntry:
     def experiments(grids: Grids, **options: Any) -> list[Experiment]:
         return [
             Experiment(
@@ -259,29 +218,11 @@ def figure_entry(
             for k in DEPTHS
         ]
 
-    return PaperEntry(
-        f"figure{number}",
-        f"NDCG of the full order by k, {data}",
-        statement,
-        experiments(GRIDS),
-        claims,
-        _plots(MEASURES),
-        note=TUNING_NOTE,
-        held_equal=HELD_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            experiments(PRINTED_GRIDS, printed=True), PAPER_NOTE, PAPER_HELD_EQUAL
-        ),
-    )
+    return _entry(key, experiments, GRIDS, *claim_functions)
 
 
-def synthetic_entry(
-    tail: lists.TailKind, title: str, statement: str, *claim_functions: ClaimFunction
-) -> PaperEntry:
-    """Return NDCG by k on simulated lists with one kind of tail."""
-
+def _synthetic_entry(tail: lists.TailKind, *claim_functions: ClaimFunction) -> PaperEntry:
     def experiments(grids: Grids, **options: Any) -> list[Experiment]:
-        # Results above the tail are the same for all kinds of tails, and computed once.
         return [
             Experiment(
                 lists.evaluate_on_synthetic_lists,
@@ -293,30 +234,10 @@ def synthetic_entry(
             for kind, ks in (("clean", TOP_DEPTHS), (tail, TAIL_DEPTHS))
         ]
 
-    simulated = (
-        f"SIMULATED: {LIST_LENGTH} documents per list, 46 features, {lists.SPLIT_SIZES[0]} "
-        "training queries per run. The first 15 % of a list are in the order of a linear utility "
-        "with as much noise as signal. Tests are over runs, each with its own lists. "
-    )
-    return PaperEntry(
-        f"synthetic-{tail}",
-        f"NDCG of the full order by k, simulated lists {title}",
-        statement,
-        experiments(SYNTHETIC_GRIDS),
-        all_claims(*claim_functions),
-        _plots(MEASURES),
-        note=simulated + TUNING_NOTE,
-        held_equal=HELD_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            experiments(PRINTED_GRIDS, printed=True), simulated + PAPER_NOTE, PAPER_HELD_EQUAL
-        ),
-    )
+    return _entry(f"synthetic-{tail}", experiments, SYNTHETIC_GRIDS, *claim_functions)
 
 
-def graded_entry(data: str, normalize: str | None) -> PaperEntry:
-    """Return NDCG by k on full orders drawn from grades."""
-
+def _graded_entry(data: str, normalize: str | None) -> PaperEntry:
     def experiments(grids: Grids, **options: Any) -> list[Experiment]:
         return [
             Experiment(
@@ -339,80 +260,51 @@ def graded_entry(data: str, normalize: str | None) -> PaperEntry:
             for model in MODELS
         ]
 
-    orders = (
-        "Equal grades are put in a random order, a new one in every run, in training, "
-        "validation and test data. Most of that order is unpredictable, so that NDCG against it is "
-        "low. The last measure is NDCG of the grades. "
-    )
-    return PaperEntry(
+    return _entry(
         f"grades-{data.lower()}",
-        f"NDCG by k of full orders drawn from grades, {data}",
-        STATEMENT + "; the paper did not use these data.",
-        experiments(GRIDS),
-        all_claims(
-            rises,
-            stable(100),
-            sufficient,
-            sufficient_by("NDCG@10, grades"),
-            full_order_below_top_1,
-            drops(10, FULL, MODELS, source="ours"),
-        ),
-        _plots((*MEASURES, "NDCG@10, grades")),
-        note=orders + TUNING_NOTE,
-        held_equal=HELD_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            experiments(PRINTED_GRIDS, printed=True), orders + PAPER_NOTE, PAPER_HELD_EQUAL
-        ),
+        experiments,
+        GRIDS,
+        rises,
+        stable(100),
+        sufficient,
+        sufficient_by("NDCG@10, grades"),
+        full_order_below_top_1,
+        drops(10, FULL, MODELS, source="ours"),
     )
 
 
+def _entry(
+    key: str,
+    experiments: Callable[..., list[Experiment]],
+    grids: Grids,
+    *claim_functions: ClaimFunction,
+) -> PaperEntry:
+    """Return an entry with thinned grids; its printed protocol has those of the paper."""
+    return DESCRIBED.entry(
+        key,
+        experiments(grids),
+        lambda cells: [function(cells) for function in claim_functions],
+        paper_experiments=experiments(PRINTED_GRIDS, printed=True),
+    )
+
+
+NOISY_TAIL = (rises, stable(70), drops(70, FULL), full_order_below_top_1, sufficient)
 ENTRIES = (
-    figure_entry(
-        1,
+    _full_order_entry(
+        "figure1",
         "MQ2007-list",
-        STATEMENT
-        + "; RankSVM, RankNet and ListMLE drop when k exceeds 100, and are worse with the "
-        "full order than with the top 1.",
-        all_claims(rises, stable(100), drops(100, 1000), full_order_below_top_1, sufficient),
-    ),
-    figure_entry(
-        2,
-        "MQ2008-list",
-        STATEMENT + ", up to the full order.",
-        all_claims(rises, stable(FULL), sufficient),
-    ),
-    synthetic_entry(
-        "clean",
-        "with a tail in the same order",
-        STATEMENT + ", up to the full order (as on MQ2008-list).",
         rises,
-        stable(FULL),
-        sufficient,
-    ),
-    synthetic_entry(
-        "random",
-        "with a shuffled tail",
-        TAIL_STATEMENT,
-        rises,
-        stable(70),
-        drops(70, FULL),
+        stable(100),
+        drops(100, 1000),
         full_order_below_top_1,
         sufficient,
     ),
-    synthetic_entry(
-        "misleading",
-        "with a misleading tail",
-        TAIL_STATEMENT,
-        rises,
-        stable(70),
-        drops(70, FULL),
-        full_order_below_top_1,
-        sufficient,
-        rises_and_drops,
-    ),
-    graded_entry("MQ2008", None),
-    graded_entry("OHSUMED", "minmax"),
+    _full_order_entry("figure2", "MQ2008-list", rises, stable(FULL), sufficient),
+    _synthetic_entry("clean", rises, stable(FULL), sufficient),
+    _synthetic_entry("random", *NOISY_TAIL),
+    _synthetic_entry("misleading", *NOISY_TAIL, rises_and_drops),
+    _graded_entry("MQ2008", None),
+    _graded_entry("OHSUMED", "minmax"),
 )
 LAN2013 = PaperStudy(
     "lan2013",

@@ -18,7 +18,11 @@ from firstpage.learning.losses import (
     PairwiseLogistic,
     PlackettLuce,
 )
-from firstpage.papers.theory.checks import CheckFunction, Evidence, Kind, TheoremCheck
+from firstpage.papers.theory.checks import (
+    CheckFunction,
+    Evidence,
+    described_checks,
+)
 
 MAX_DOCUMENTS = 8
 LOSSES: dict[str, type[PlackettLuce | PairwiseHinge | PairwiseExponential | PairwiseLogistic]] = {
@@ -284,180 +288,59 @@ def tightness(rng: np.random.Generator, samples: int) -> Evidence:
     return Evidence(fraction > 1 - 1e-6, {"lengths": 7, "fraction of the constant": fraction})
 
 
-def _check(
-    name: str,
-    claim: str,
-    run: CheckFunction,
-    kind: Kind = "printed",
-    holds: bool = True,
-    corrects: str = "",
-    note: str = "",
-) -> TheoremCheck:
-    corrected = f"lan2013/{corrects}" if corrects else ""
-    return TheoremCheck(f"lan2013/{name}", claim, run, kind, holds, corrected, note)
+def _ndcg_loss(terms: BoundTerms) -> Floats:
+    return 1 - terms.ndcg
 
 
-def _theorem_1() -> list[TheoremCheck]:
-    ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
-    return [
-        _check("lemma-1", "tau and the top-k losses do not depend on the order below", lemma_1),
-        _check(
-            "theorem-1",
-            "1 - NDCG@k <= WKT / N_k for any scores",
-            at_most(ndcg_loss, lambda x: x.wkt / x.N),
-            holds=False,
-        ),
-        _check(
-            "theorem-1-distinct",
-            "the same for scores without ties",
-            at_most(ndcg_loss, lambda x: x.wkt / x.N, distinct=True),
-            "corrected",
-            corrects="theorem-1",
-        ),
-        _check(
-            "theorem-1-printed-ndcg",
-            "the same, no ties, for NDCG@k as (9) prints it",
-            at_most(lambda x: 1 - x.ndcg_printed, lambda x: x.wkt / x.N, distinct=True),
-            "corrected",
-            corrects="theorem-1",
-        ),
-        _check(
-            "theorem-1-weak",
-            "1 - NDCG@k <= WKT / N_k for any scores, if WKT counts <= 0",
-            at_most(ndcg_loss, lambda x: x.wkt_weak / x.N),
-            "corrected",
-            corrects="theorem-1",
-        ),
-        _check(
-            "theorem-1-sharper",
-            "1 - NDCG@k <= sum of alpha(j) over j with v_j >= 1, / N_k",
-            at_most(ndcg_loss, lambda x: x.any_inversion_weak / x.N),
-            "ours",
-        ),
-        _check(
-            "equation-15",
-            "with the proof's NDCG, whose sum goes to n, (15) is an equality",
-            at_most(lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed, equal=True),
-            holds=False,
-        ),
-        _check(
-            "equation-15-bound",
-            "it is <=, which is all that the proof needs",
-            at_most(lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed),
-            "corrected",
-            corrects="equation-15",
-        ),
-    ]
+def _tau(terms: BoundTerms) -> Floats:
+    return terms.wkt
 
 
-def _pairwise(name: str) -> Side:
-    return lambda x: x.c * x.top[name]
+def _weighted_loss(name: str) -> Side:
+    """Return the largest weight times a top-k loss, which bounds tau."""
+    return lambda terms: terms.c * terms.top[name]
 
 
-def _theorem_2() -> list[TheoremCheck]:
-    tau: Side = lambda x: x.wkt  # noqa: E731
-    listmle: Side = lambda x: x.c * x.top["listmle"] / LN2  # noqa: E731
-    base_2: Side = lambda x: x.c * x.top["logistic"] / LN2  # noqa: E731
-    return [
-        _check("theorem-2-hinge", "(17) WKT <= c * hinge", at_most(tau, _pairwise("hinge"))),
-        _check(
-            "theorem-2-exponential",
-            "(17) WKT <= c * exponential",
-            at_most(tau, _pairwise("exponential")),
-        ),
-        _check(
-            "theorem-2-logistic",
-            "(17) WKT <= c * logistic, with natural logarithms",
-            at_most(tau, _pairwise("logistic")),
-            holds=False,
-        ),
-        _check(
-            "theorem-2-logistic-base-2",
-            "(17) WKT <= c * logistic / ln 2",
-            at_most(tau, base_2),
-            "corrected",
-            corrects="theorem-2-logistic",
-        ),
-        _check(
-            "theorem-2-listmle",
-            "(18) WKT <= c / ln 2 * ListMLE",
-            at_most(tau, listmle),
-            holds=False,
-        ),
-        _check(
-            "theorem-2-listmle-once",
-            "(18) with each document counted at most once",
-            at_most(lambda x: x.any_inversion_weak, listmle),
-            "corrected",
-            corrects="theorem-2-listmle",
-        ),
-        _check(
-            "theorem-2-listmle-constant",
-            "(18) with (n - 1) / ln n for 1 / ln 2",
-            at_most(
-                lambda x: x.wkt_weak, lambda x: x.c * x.top["listmle"] * (x.n - 1) / np.log(x.n)
-            ),
-            "corrected",
-            corrects="theorem-2-listmle",
-        ),
-        _check(
-            "theorem-2-listmle-tight",
-            "no constant smaller than (n - 1) / ln n is valid",
-            tightness,
-            "ours",
-        ),
-    ]
+def _final_bound(name: str, divisor: float = 1.0) -> CheckFunction:
+    """Return the check of the bound of 1 - NDCG@k by a top-k loss."""
+    return at_most(_ndcg_loss, lambda x: x.c * x.top[name] / x.N / divisor)
 
 
-def _final() -> list[TheoremCheck]:
-    ndcg_loss: Side = lambda x: 1 - x.ndcg  # noqa: E731
-    pairwise_checks = [
-        _check(
-            f"final-{name}",
-            f"1 - NDCG@k <= c / N_k * {name}, also with ties",
-            at_most(ndcg_loss, lambda x, name=name: x.c * x.top[name] / x.N),  # type: ignore[misc]
-        )
-        for name in ("hinge", "exponential")
-    ]
-    return [
-        *pairwise_checks,
-        _check(
-            "final-logistic",
-            "1 - NDCG@k <= c / N_k * logistic, with natural logarithms",
-            at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N),
-            holds=False,
+CHECKS = described_checks(
+    __file__,
+    {
+        "lemma-1": lemma_1,
+        "theorem-1": at_most(_ndcg_loss, lambda x: x.wkt / x.N),
+        "theorem-1-distinct": at_most(_ndcg_loss, lambda x: x.wkt / x.N, distinct=True),
+        "theorem-1-printed-ndcg": at_most(
+            lambda x: 1 - x.ndcg_printed, lambda x: x.wkt / x.N, distinct=True
         ),
-        _check(
-            "final-logistic-base-2",
-            "1 - NDCG@k <= c / N_k * logistic / ln 2",
-            at_most(ndcg_loss, lambda x: x.c * x.top["logistic"] / x.N / LN2),
-            "corrected",
-            corrects="final-logistic",
+        "theorem-1-weak": at_most(_ndcg_loss, lambda x: x.wkt_weak / x.N),
+        "theorem-1-sharper": at_most(_ndcg_loss, lambda x: x.any_inversion_weak / x.N),
+        "equation-15": at_most(
+            lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed, equal=True
         ),
-        _check(
-            "final-listmle",
-            "1 - NDCG@k <= c / (N_k ln 2) * ListMLE, though (18) is false",
-            at_most(ndcg_loss, lambda x: x.c * x.top["listmle"] / x.N / LN2),
+        "equation-15-bound": at_most(lambda x: 1 - x.ndcg_all_ranks, lambda x: 1 - x.ndcg_printed),
+        "theorem-2-hinge": at_most(_tau, _weighted_loss("hinge")),
+        "theorem-2-exponential": at_most(_tau, _weighted_loss("exponential")),
+        "theorem-2-logistic": at_most(_tau, _weighted_loss("logistic")),
+        "theorem-2-logistic-base-2": at_most(_tau, lambda x: x.c * x.top["logistic"] / LN2),
+        "theorem-2-listmle": at_most(_tau, lambda x: x.c * x.top["listmle"] / LN2),
+        "theorem-2-listmle-once": at_most(
+            lambda x: x.any_inversion_weak, lambda x: x.c * x.top["listmle"] / LN2
         ),
-        _check(
-            "full-pairwise",
-            "pairwise losses of the full order are at least those of the top k",
-            full_order_is_larger(["hinge", "exponential", "logistic"]),
+        "theorem-2-listmle-constant": at_most(
+            lambda x: x.wkt_weak, lambda x: x.c * x.top["listmle"] * (x.n - 1) / np.log(x.n)
         ),
-        _check(
-            "full-listmle",
-            "ListMLE of the full order is at least that of the top k",
-            full_order_is_larger(["listmle"]),
-        ),
-        _check("alpha-decreases", "alpha decreases with the rank", alpha_decreases),
-        _check(
-            "smaller-loss",
-            "5.3: the smaller loss 'will definitely' have the better NDCG@k",
-            smaller_loss_better_ndcg,
-            holds=False,
-            note="only the bounds follow: a loss of 0 means an NDCG@k of 1 (final-*)",
-        ),
-    ]
-
-
-CHECKS = [*_theorem_1(), *_theorem_2(), *_final()]
+        "theorem-2-listmle-tight": tightness,
+        "final-hinge": _final_bound("hinge"),
+        "final-exponential": _final_bound("exponential"),
+        "final-logistic": _final_bound("logistic"),
+        "final-logistic-base-2": _final_bound("logistic", LN2),
+        "final-listmle": _final_bound("listmle", LN2),
+        "full-pairwise": full_order_is_larger(["hinge", "exponential", "logistic"]),
+        "full-listmle": full_order_is_larger(["listmle"]),
+        "alpha-decreases": alpha_decreases,
+        "smaller-loss": smaller_loss_better_ndcg,
+    },
+)

@@ -30,6 +30,7 @@ from firstpage.papers.niu2012.learned import (
 )
 from firstpage.papers.niu2012.printed import GAINS, LETOR_MQ2008, TOP_K
 from firstpage.papers.study.claims import ALPHA, all_hold, equivalent, greater, reaches
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.letor_protocol import FOLDS
 from firstpage.papers.study.study import (
     Cells,
@@ -37,9 +38,7 @@ from firstpage.papers.study.study import (
     ClaimVerdict,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     Row,
-    TableLayout,
 )
 
 FAMILIES: dict[str, tuple[str, str]] = {
@@ -62,51 +61,24 @@ LETOR_BASELINES = {
     "RankBoost": boosted_name("RankBoost", "stumps"),
     "AdaRank": boosted_name("AdaRank", "features"),
 }  # with the weak rankers of LETOR
-TUNING_NOTE = (
-    "These are tuned on validation data by (k)NDCG@10: C of the SVMs, the rounds of the boosted "
-    "rankers, the penalty of the nets and of ListMLE (instead of the number of iterations), and "
-    "beta over 0, .05 .. 1. Ordinary rankers use the labels 10 .. 1, 0 of the top ten as grades. "
-    "For top-k rankers, equal grades are put in a random order. The paper does not describe its "
-    "weak rankers, so all three boosted rankers are run with features and with stumps."
+
+
+def _grid(values: Sequence[float], name: str) -> str:
+    return f"{len(values)} {name} from {values[0]:g} to {values[-1]:g}"
+
+
+DESCRIBED = Descriptions(
+    __file__,
+    costs=_grid(COSTS, "values of C"),
+    penalties=_grid(PENALTIES, "penalties"),
+    printed_costs=_grid(PRINTED_COSTS, "values of C"),
+    rates=len(PRINTED_SOLVERS),
+    rounds=PRINTED_ROUNDS,
+    beta=f"{FIXED_BETA:g}",
+    n_costs=len(COSTS),
+    n_penalties=len(PENALTIES),
 )
-PROTOCOL = (
-    "queries, features, folds, truths (one random order of equal grades per run for all rankers), "
-    "and the measure and the validation queries for tuning. Rankers of a family have the same "
-    f"grid: {len(COSTS)} values of C from {COSTS[0]:g} to {COSTS[-1]:g} for the three SVMs, and "
-    f"{len(PENALTIES)} penalties from {PENALTIES[0]:g} to {PENALTIES[-1]:g} for the nets and "
-    "ListMLE, which are trained to the optimum of a convex loss. The three boosted rankers have "
-    "one kind of weak rankers, at most 300 rounds, and the same stopping rules."
-)
-HELD_EQUAL = (
-    f"{PROTOCOL} Not equal: beta of focused rankers is tuned as well, over 21 values, as in the "
-    f"paper, except in the rows with beta = {FIXED_BETA:g}."
-)
-THINNED = (
-    f"C has {len(COSTS)} values instead of 17. The penalty of the nets and of ListMLE is tuned "
-    f"over {len(PENALTIES)} values at the optimum, instead of up to 500 iterations of "
-    "gradient descent. Boosted rankers have up to 300 rounds instead of 500."
-)
-PAPER_TUNING_NOTE = TUNING_NOTE.replace(
-    "the penalty of the nets and of ListMLE (instead of the number of iterations), and",
-    "the rate and the number of up to 500 iterations of gradient descent of the nets and of "
-    "ListMLE (without a penalty), and",
-)
-PAPER_PROTOCOL = PROTOCOL[: PROTOCOL.index(" Rankers of a family")] + (
-    f" Rankers of a family have the same grid: {len(PRINTED_COSTS)} values of C from "
-    f"{PRINTED_COSTS[0]:g} to {PRINTED_COSTS[-1]:g} for the three SVMs, and {len(PRINTED_SOLVERS)} "
-    "rates with up to 500 iterations of gradient descent for the nets and ListMLE. The three "
-    f"boosted rankers have one kind of weak rankers, at most {PRINTED_ROUNDS} rounds, and the same "
-    "stopping rules. The paper prints no values; these are those of its authors in 2013."
-)
-PAPER_HELD_EQUAL = HELD_EQUAL.replace(PROTOCOL, PAPER_PROTOCOL)
-LETOR_HELD_EQUAL = (
-    "queries, folds, features, weak rankers and the evaluation tool. Not equal: LETOR tuned its "
-    "own parameters."
-)
-FIXED_BETA_EQUAL = (
-    f"{PROTOCOL} beta is fixed at {FIXED_BETA:g}, so that the grid is as large as that of the "
-    "other ranker."
-)
+FIXED_BETA_EQUAL: str = DESCRIBED.texts["FIXED_BETA_EQUAL"]
 
 
 def on_mq2007(
@@ -187,84 +159,25 @@ def study_experiments(**options: Any) -> list[Experiment]:
     ]
 
 
-def _full(entry: PaperEntry, experiments: list[Experiment]) -> PaperEntry:
-    """Return an entry of this module with the paper's protocol."""
-    note = entry.note.replace(TUNING_NOTE, PAPER_TUNING_NOTE)
-    full = PaperProtocol(experiments, note, PAPER_HELD_EQUAL)
-    return replace(entry, thinned=THINNED, paper_protocol=full)
-
-
-def table4() -> PaperEntry:
-    entry = PaperEntry(
-        "table4",
-        "Ten rankers on MQ2007 (or MQ2008), graded and top-k",
-        "Focused rankers are comparable with ordinary ones on grades, and better than both of "
-        "their parents on top-k labels; FocusedNet is better than top-k ListMLE.",
-        letor_experiments(),
-        _claims,
-        row_filter=_without_beta,
-        paper_values=list(_paper_values("MQ2007")),
-        note="MQ2007 and MQ2007-list are joined, as in the paper, if the data folder has them. "
-        "Otherwise MQ2008 is used instead: the top ten are those of the grades, with ties in a "
-        f"random order, so that much of that order is noise. {TUNING_NOTE} Measures follow the "
-        "formulas of the paper. For grades they are also computed as by LETOR's tool, which has "
-        "NDCG@n = 0 for lists shorter than n. ERR uses the largest grade of the data, and that of "
-        "the query.",
-        layouts=_layouts(),
-        held_equal=HELD_EQUAL,
+def entries() -> list[PaperEntry]:
+    """Return Table 4 and its variants, and Table 5."""
+    rows = (
+        ("table4", letor_experiments, _claims),
+        ("table4-orders", orders_experiments, _random_order_claims),
+        ("table4-ohsumed", ohsumed_experiments, _ohsumed_claims),
+        ("table5", study_experiments, _claims),
     )
-    return _full(entry, letor_experiments(printed=True))
-
-
-def table4_orders() -> PaperEntry:
-    entry = PaperEntry(
-        "table4-orders",
-        "Boosted rankers of Table 4 over more random orders of equal grades",
-        "FocusedBoost is better than both of its parents on top-k labels.",
-        orders_experiments(),
-        _random_order_claims,
-        row_filter=_without_beta,
-        note="This is Table 4 with more runs. Each run draws another order of equal grades, which "
-        "is most of the order of MQ2008's top ten. Tests over queries are conditional on the "
-        "orders. The differences per order are given with each claim. " + TUNING_NOTE,
-        layouts=_layouts()[2:],
-        held_equal=HELD_EQUAL,
-    )
-    return _full(entry, orders_experiments(printed=True))
-
-
-def table4_ohsumed() -> PaperEntry:
-    entry = PaperEntry(
-        "table4-ohsumed",
-        "The same rankers on OHSUMED, top-k labels",
-        "OHSUMED is not used.",
-        ohsumed_experiments(),
-        _ohsumed_claims,
-        row_filter=_without_beta,
-        note="The top ten are those of the grades, with ties in a random order. Features are "
-        "scaled within queries. " + TUNING_NOTE,
-        layouts=_layouts()[2:],
-        held_equal=HELD_EQUAL,
-    )
-    return _full(entry, ohsumed_experiments(printed=True))
-
-
-def table5() -> PaperEntry:
-    entry = PaperEntry(
-        "table5",
-        "Ten rankers on the user study's TD2003 (simulated)",
-        "As on MQ2007: comparable on grades, better than both parents on top-k labels.",
-        study_experiments(),
-        _claims,
-        row_filter=_without_beta,
-        note="SIMULATED: the labels of the user study are not public. Each run simulates a study "
-        "with five assessors and 50 queries of 50 documents with 44 features. One assessor labels "
-        "the top ten of a query with the heap, and another one gives five grades. Features are so "
-        "informative that values are about those of the paper. " + TUNING_NOTE,
-        layouts=_layouts()[:1] + _layouts()[2:],
-        held_equal=HELD_EQUAL,
-    )
-    return _full(entry, study_experiments(printed=True))
+    return [
+        DESCRIBED.entry(
+            key,
+            experiments(),
+            claims,
+            row_filter=_without_beta,
+            paper_experiments=experiments(printed=True),
+            fields={"paper_values": list(_paper_values("MQ2007"))} if key == "table4" else {},
+        )
+        for key, experiments, claims in rows
+    ]
 
 
 def _paper_values(data: str) -> list[tuple[dict[str, str], float]]:
@@ -281,14 +194,6 @@ def _paper_values(data: str) -> list[tuple[dict[str, str], float]]:
         if labels["truth"] == "graded"
     ]
     return [*rows, *letor_rows]
-
-
-def _layouts() -> list[tuple[str, TableLayout]]:
-    return [
-        ("graded", TableLayout("model", "measure", "grades")),
-        (LETOR_TRUTH, TableLayout("model", "measure", "grades, by LETOR's tool")),
-        ("top-k", TableLayout("model", "measure", "top-k labels")),
-    ]
 
 
 def _without_beta(row: Row) -> bool:
@@ -394,7 +299,10 @@ def _random_order_claims(cells: Cells) -> list[Claim]:
     for weak in WEAK_RANKERS:
         focused = boosted_name("FocusedBoost", weak)
         for parent in FAMILIES[focused]:
-            for name, held_equal in ((focused, ""), (fixed_beta_name(focused), FIXED_BETA_EQUAL)):
+            for name, held_equal in (
+                (focused, ""),
+                (fixed_beta_name(focused), FIXED_BETA_EQUAL),
+            ):
                 claim = _on_average(
                     f"on top-k labels {name} is better than {parent}", values, name, parent
                 )
@@ -551,7 +459,7 @@ def _reaches_letor(values: ComparisonValues) -> list[Claim]:
             value,
             LETOR_TOLERANCE,
             source="ours",
-            held_equal=LETOR_HELD_EQUAL,
+            held_equal=DESCRIBED.texts["LETOR_HELD_EQUAL"],
         )
         for model, name, value in [*published, ADARANK_MAP]
     ]

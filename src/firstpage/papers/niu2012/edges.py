@@ -29,6 +29,7 @@ from firstpage.papers.niu2012.comparison import letor_experiment, on_mq2007
 from firstpage.papers.niu2012.learned import WEAK_RANKERS, boosted_name, dataset_name, letor_split
 from firstpage.papers.niu2012.printed import TOP_K
 from firstpage.papers.study.claims import greater
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.letor_protocol import FOLDS, draw_seed, measure_rows
 from firstpage.papers.study.study import Cells, Claim, PaperEntry, Plot, Row, TableLayout
 
@@ -185,28 +186,19 @@ def edges() -> PaperEntry:
         for weak in WEAK_RANKERS
         for name in PARENTS
     ]
-    return PaperEntry(
+    layouts = [
+        (_panel(m, weak), TableLayout("rule", "beta", _panel(m, weak)))
+        for weak in WEAK_RANKERS
+        for m in (MEAN, "kNDCG@10", "kERR", *TRAINING_MEASURES)
+    ]
+    layouts.append((EQUAL_SCORES_EDGE, TableLayout("data", "measure", "first round")))
+    means = [_panel(MEAN, weak) for weak in WEAK_RANKERS]
+    plots = [(mean, Plot("rule", "beta", mean)) for mean in means]
+    return Descriptions(__file__).entry(
         "edges",
-        "FocusedBoost by its rule for edges and steps, MQ2007 (or MQ2008)",
-        "The step of the mixture, 1/2 log((1 + r) / (1 - r)), minimizes the mixed bound.",
         [*rule_experiments, *equal_score_experiments, *parent_experiments],
         _claims,
-        [(_panel(MEAN, weak), Plot("rule", "beta", _panel(MEAN, weak))) for weak in WEAK_RANKERS],
-        note="Labels are top-k labels. printed: as in the paper. line search: the best of five "
-        "step sizes, from twice to 1/16 of the printed one. adjusted: list edge and list loss "
-        "adjusted for chance, FocusedBoost(edge=adjusted). Losses are fractions of those at the "
-        "start of training.",
-        layouts=[
-            *(
-                (_panel(m, weak), TableLayout("rule", "beta", _panel(m, weak)))
-                for weak in WEAK_RANKERS
-                for m in (MEAN, "kNDCG@10", "kERR", *TRAINING_MEASURES)
-            ),
-            (EQUAL_SCORES_EDGE, TableLayout("data", "measure", "first round")),
-        ],
-        held_equal="for all rules: queries, folds, truths, weak rankers, rounds (300), stopping "
-        "rules and validation data. Claims on two rules also have the same beta, or the same seven "
-        "values of beta to tune on validation data. RankBoost and AdaRank have no beta.",
+        fields={"plots": plots, "layouts": layouts},
     )
 
 

@@ -13,6 +13,7 @@ from firstpage.papers.niu2012 import labeling, printed
 from firstpage.papers.niu2012.labeling import DOCUMENTS, DOUBLE_JUDGED, VOTES_DATA, Crowd, K
 from firstpage.papers.niu2012.printed import EFFORT
 from firstpage.papers.study.claims import all_hold, below, equivalent, greater, within
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.study import (
     Cells,
     Claim,
@@ -20,7 +21,6 @@ from firstpage.papers.study.study import (
     Experiment,
     PaperEntry,
     Row,
-    TableLayout,
 )
 
 STRATEGIES = ["heap", "heap-memo", "heap-closure", "insertion"]
@@ -31,68 +31,6 @@ GRADING_TAKES_LONGER = (
 )
 CONSISTENT_DATA = f"as many texts as {VOTES_DATA}"
 COMPARABLE_RATIO = 4 / 3  # largest ratio of "comparable" times
-
-
-def table1() -> PaperEntry:
-    experiments = [
-        Experiment(labeling.simulated_effort, {"strategies": STRATEGIES}, runs=40, fast_runs=10),
-        Experiment(labeling.heap_growth, {"sizes": SIZES, "tops": TOPS}, runs=200, fast_runs=50),
-    ]
-    return PaperEntry(
-        "table1",
-        "Judgments and time per query: top-k labeling and five grades",
-        "Grading a document takes 2 to 3 times as long as comparing a pair; the heap needs 142.76 "
-        "pairs per query, about log k per document; the time per query is comparable.",
-        experiments,
-        _table1_claims,
-        paper_values=[
-            ({"data": "simulated", "tool": tool, "measure": measure}, value)
-            for tool, (_, minutes, judgments) in EFFORT.items()
-            for measure, value in (
-                ("judgments", judgments),
-                ("minutes at the paper's seconds", minutes),
-            )
-        ],
-        note="Simulated assessors take no time. Minutes are our number of judgments times the "
-        "seconds of the paper, 5.51 and 13.87. insertion is ours.",
-        layouts=[
-            (
-                "simulated",
-                TableLayout("tool", "measure", "50 documents, k = 10, simulated assessors"),
-            ),
-            (
-                "random order",
-                TableLayout("documents", "measure", "the heap by the number of documents"),
-            ),
-        ],
-        held_equal="in each run, for all strategies: the queries, their 50 documents, k and the "
-        "assessors' noise. Not equal: the seconds per judgment, which are those of the paper.",
-    )
-
-
-def table1_votes() -> PaperEntry:
-    experiments = [
-        Experiment(
-            labeling.voted_effort, {"strategies": STRATEGIES}, runs=20, fast_runs=5, dataset="votes"
-        ),
-        Experiment(labeling.seconds_per_pair, dataset="votes", randomized=False),
-    ]
-    return PaperEntry(
-        "table1-votes",
-        "Judgments per query with recorded votes",
-        "Grading a document takes 2 to 3 times as long as comparing a pair; the heap needs about "
-        "log k pairs per document.",
-        experiments,
-        _votes_effort_claims,
-        note=f"{VOTES_DATA} has 16 topics of about 33 texts. Every pair was judged by five people, "
-        "one of whom answers. 'equal' is a tie, which the heap treats as 'not better'.",
-        layouts=[
-            (VOTES_DATA, TableLayout("tool", "measure", "recorded votes")),
-            (CONSISTENT_DATA, TableLayout("tool", "measure", "as many texts, consistent answers")),
-        ],
-        held_equal="topics, their number of texts, k, and the recorded votes that answers are "
-        "drawn from. Consistent answers are those of simulated assessors.",
-    )
 
 
 def _table1_claims(cells: Cells) -> list[Claim]:
@@ -208,103 +146,6 @@ TABLE3_EXPERIMENTS = [
     Experiment(labeling.simulated_agreement, {"noise": GRADING_NOISE}, runs=40, fast_runs=10),
     Experiment(labeling.false_positive_rates, runs=40, fast_runs=10),
 ]
-SIMULATION_NOTE = (
-    "There are five simulated assessors, 50 queries of 50 documents, and k = 10. An assessor "
-    "perceives the utility of a document (standard deviation 1) with noise of standard deviation "
-    f"{Crowd().noise:g}, and the boundaries between grades with a jitter of {Crowd().jitter:g}; "
-    "both are calibrated to reproduce Table 2. The assignment is that of the paper, and again "
-    "shifted by two folds. Pairs of a query are dependent, so standard errors are over queries."
-)
-
-ASSESSORS_EQUAL = (
-    "queries, documents, k, runs, and the assessors' noise and jitter with both tools, unless a "
-    "claim says otherwise. Not equal: the number of ties, which top-k labels force."
-)
-
-
-def _matrix_layout(name: str, title: str) -> tuple[str, TableLayout]:
-    return name, TableLayout("assessor 1", "assessor 2", title)
-
-
-def table2() -> PaperEntry:
-    return PaperEntry(
-        "table2",
-        "Agreement of two assessors by top-k labels",
-        "Two assessors agree on 74.5 % of pairs of documents, and on 89.7 % where neither has a "
-        "tie.",
-        [EQUAL_NOISE_EXPERIMENT],
-        _table2_claims,
-        row_filter=_without_grades,
-        paper_values=[
-            *_matrix_values("top-k", EQUAL_NOISE),
-            *_statistic_values("top-k", EQUAL_NOISE),
-        ],
-        note=SIMULATION_NOTE,
-        layouts=[
-            _matrix_layout(f"top-k, {EQUAL_NOISE}", "top-k labels, simulated assessors"),
-            (EQUAL_NOISE, TableLayout("tool", "measure", "simulated assessors")),
-        ],
-        held_equal=ASSESSORS_EQUAL,
-    )
-
-
-def table2_votes() -> PaperEntry:
-    return PaperEntry(
-        "table2-votes",
-        "Agreement of two assessors by top-k labels: recorded votes",
-        "Two assessors agree on 74.5 % of pairs of documents, and on 89.7 % where neither has a "
-        "tie.",
-        [Experiment(labeling.voted_agreement, runs=40, fast_runs=10, dataset="votes")],
-        _votes_agreement_claims,
-        note=f"{VOTES_DATA} has 16 topics of about 33 texts. An 'assessor' is one of the five "
-        "votes of every pair, and so combines several people. Two assessors have no vote in "
-        "common. There are no grades.",
-        layouts=[
-            _matrix_layout("top-k, votes", "top-k labels of the heap from votes"),
-            _matrix_layout("pairs, votes", "the votes themselves"),
-            ("votes", TableLayout("tool", "measure")),
-        ],
-        held_equal="topics, texts and votes: in each run, the labels of the heap come from the "
-        "votes that they are compared with. Not equal: the number of ties.",
-    )
-
-
-def table3() -> PaperEntry:
-    tools = ("top-k", "graded")
-    return PaperEntry(
-        "table3",
-        "Agreement of two assessors by five grades, compared with top-k labels",
-        "By grades two assessors agree on 54.7 % of pairs, less than by top-k labels (74.5 %, "
-        "chi-square 420.7); without ties on 83.1 % (89.7 %, chi-square 28.5).",
-        TABLE3_EXPERIMENTS,
-        _table3_claims,
-        row_filter=lambda row: not str(row.get("matrix", "")).startswith("top-k"),
-        paper_values=[
-            *_matrix_values("graded", EQUAL_NOISE),
-            *_matrix_values("graded", MORE_NOISE),
-            *(
-                labeled
-                for name in (EQUAL_NOISE, MORE_NOISE)
-                for tool in tools
-                for labeled in _statistic_values(tool, name)
-            ),
-        ],
-        note=SIMULATION_NOTE + f" A second table has graders whose noise is {GRADING_NOISE:g}.",
-        layouts=[
-            _matrix_layout(f"graded, {EQUAL_NOISE}", "grades, the same noise"),
-            _matrix_layout(f"graded, {MORE_NOISE}", f"grades, noise {GRADING_NOISE:g}"),
-            (EQUAL_NOISE, TableLayout("tool", "measure", "the same noise")),
-            (MORE_NOISE, TableLayout("tool", "measure", f"grades with noise {GRADING_NOISE:g}")),
-            *(
-                (
-                    f"{tool}, 4 queries against 4",
-                    TableLayout("test", "statistic", "chi-squares with p < .05"),
-                )
-                for tool in tools
-            ),
-        ],
-        held_equal=ASSESSORS_EQUAL,
-    )
 
 
 def _without_grades(row: Row) -> bool:
@@ -507,5 +348,63 @@ def _grading_noise_claims(cells: Cells) -> list[Claim]:
                 for name in STATISTICS
             ],
             source="ours",
+        ),
+    ]
+
+
+DESCRIBED = Descriptions(
+    __file__,
+    VOTES_DATA=VOTES_DATA,
+    CONSISTENT_DATA=CONSISTENT_DATA,
+    noise=f"{Crowd().noise:g}",
+    jitter=f"{Crowd().jitter:g}",
+    grading_noise=f"{GRADING_NOISE:g}",
+)
+
+
+def _effort_values() -> list[tuple[dict[str, str], float]]:
+    return [
+        ({"data": "simulated", "tool": tool, "measure": measure}, value)
+        for tool, (_, minutes, judgments) in EFFORT.items()
+        for measure, value in (
+            ("judgments", judgments),
+            ("minutes at the paper's seconds", minutes),
+        )
+    ]
+
+
+def entries() -> list[PaperEntry]:
+    """Return Tables 1 to 3, and those of recorded votes."""
+    describe, strategies = DESCRIBED.entry, {"strategies": STRATEGIES}
+    effort = Experiment(labeling.simulated_effort, strategies, runs=40, fast_runs=10)
+    sizes = {"sizes": SIZES, "tops": TOPS}
+    growth = Experiment(labeling.heap_growth, sizes, runs=200, fast_runs=50)
+    voted = Experiment(labeling.voted_effort, strategies, runs=20, fast_runs=5, dataset="votes")
+    seconds = Experiment(labeling.seconds_per_pair, dataset="votes", randomized=False)
+    agreement = Experiment(labeling.voted_agreement, runs=40, fast_runs=10, dataset="votes")
+    top_values = [*_matrix_values("top-k", EQUAL_NOISE), *_statistic_values("top-k", EQUAL_NOISE)]
+    noises = (EQUAL_NOISE, MORE_NOISE)
+    grade_values = [value for name in noises for value in _matrix_values("graded", name)]
+    for name in noises:
+        grade_values += _statistic_values("top-k", name) + _statistic_values("graded", name)
+    return [
+        describe(
+            "table1", [effort, growth], _table1_claims, fields={"paper_values": _effort_values()}
+        ),
+        describe("table1-votes", [voted, seconds], _votes_effort_claims),
+        describe(
+            "table2",
+            [EQUAL_NOISE_EXPERIMENT],
+            _table2_claims,
+            row_filter=_without_grades,
+            fields={"paper_values": top_values},
+        ),
+        describe("table2-votes", [agreement], _votes_agreement_claims),
+        describe(
+            "table3",
+            TABLE3_EXPERIMENTS,
+            _table3_claims,
+            row_filter=lambda row: not str(row.get("matrix", "")).startswith("top-k"),
+            fields={"paper_values": grade_values},
         ),
     ]

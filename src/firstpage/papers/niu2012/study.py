@@ -8,17 +8,11 @@ from typing import Any
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.papers.niu2012 import comparison, edges
+from firstpage.papers.niu2012 import comparison, edges, labeling_tables
 from firstpage.papers.niu2012.comparison import FAMILIES, letor_experiments, study_experiments
-from firstpage.papers.niu2012.labeling_tables import (
-    table1,
-    table1_votes,
-    table2,
-    table2_votes,
-    table3,
-)
 from firstpage.papers.niu2012.learned import CURVE_MEASURES
 from firstpage.papers.study.claims import all_hold, greater
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.letor_protocol import MODULES
 from firstpage.papers.study.study import (
     Cells,
@@ -26,57 +20,12 @@ from firstpage.papers.study.study import (
     ClaimVerdict,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     PaperStudy,
     Plot,
 )
 
 SMALL_VARIATION = 0.1
 MEASURES = [(truth, m) for truth, measures in CURVE_MEASURES.items() for m in measures]
-
-
-FIGURE_NOTE = (
-    "C and the penalty are tuned on validation data for each beta. 'Variation' is read as "
-    "(maximum - minimum) / mean. A maximum is tested on queries that did not choose it: each "
-    "half of the queries chooses the beta for the other half. FocusedBoost is shown with both "
-    "kinds of weak rankers."
-)
-
-
-def figure1() -> PaperEntry:
-    return _figure("figure1", "Effect of beta on MQ2007 (or MQ2008)", letor_experiments)
-
-
-def figure2() -> PaperEntry:
-    return _figure(
-        "figure2", "Effect of beta on the user study's TD2003 (simulated)", study_experiments
-    )
-
-
-def _figure(name: str, title: str, make: Callable[..., list[Experiment]]) -> PaperEntry:
-    def focused(**options: Any) -> list[Experiment]:
-        return [e for e in make(**options) if e.params["model"] in FAMILIES]
-
-    return PaperEntry(
-        name,
-        title,
-        "As beta grows from 0 to 1, measures first grow to a maximum and then fall; the variation "
-        "is small (2.7 % of the mean for the most varied curve of MQ2007, 6.2 % of TD2003).",
-        focused(),
-        _claims,
-        [(model, Plot("measure", "beta", model)) for model in FAMILIES],
-        row_filter=lambda row: "beta" in row,
-        note=FIGURE_NOTE,
-        held_equal="for all values of beta: queries, folds, truths, weak rankers, rounds, stopping "
-        "rules, and the grid of C or of the penalty, which is tuned on validation data.",
-        thinned=comparison.THINNED,
-        paper_protocol=PaperProtocol(
-            focused(printed=True),
-            FIGURE_NOTE.replace("C and the penalty", "C, or rate and iteration of descent,"),
-            "for all values of beta: queries, folds, truths, weak rankers, rounds, stopping rules, "
-            "and the grid of C or of the rate, which is tuned on validation data.",
-        ),
-    )
 
 
 def _claims(cells: Cells) -> list[Claim]:
@@ -166,13 +115,32 @@ def _all_below(text: str, variations: dict[str, float], **source: Any) -> Claim:
     return Claim(text, "holds" if holds else "does not hold", listed, **source)
 
 
+DESCRIBED = Descriptions(__file__, THINNED=comparison.DESCRIBED.texts["THINNED"])
+
+
+def _figure(key: str, make: Callable[..., list[Experiment]]) -> PaperEntry:
+    def focused(**options: Any) -> list[Experiment]:
+        return [e for e in make(**options) if e.params["model"] in FAMILIES]
+
+    return DESCRIBED.entry(
+        key,
+        focused(),
+        _claims,
+        row_filter=lambda row: "beta" in row,
+        paper_experiments=focused(printed=True),
+        fields={"plots": [(model, Plot("measure", "beta", model)) for model in FAMILIES]},
+    )
+
+
 OWN_MODULES = ("labeling", "learned", "printed", "edges")
 LABELING_MODULES = ("assessors", "belief", "session", "simulation", "statistics", "strategies")
 ENTRIES = (
-    table1(), table1_votes(), table2(), table2_votes(), table3(), comparison.table4(),
-    comparison.table4_orders(), comparison.table4_ohsumed(), comparison.table5(), figure1(),
-    figure2(), edges.edges(),
-)  # fmt: skip
+    *labeling_tables.entries(),
+    *comparison.entries(),
+    _figure("figure1", letor_experiments),
+    _figure("figure2", study_experiments),
+    edges.edges(),
+)
 
 NIU2012 = PaperStudy(
     "niu2012",

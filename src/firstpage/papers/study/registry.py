@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from firstpage.core import lookup
 from firstpage.papers.study.study import PaperEntry, PaperStudy
-
-FOLDS = "Fold1 to Fold5, each with train.txt, vali.txt, test.txt"
-OLD_FOLDS = "Fold1 to Fold5, each with trainingset.txt, validationset.txt, testset.txt"
-LETOR_3 = "LETOR 3.0 (or 2.0) of Microsoft Research, for research only"
-LETOR_4 = "LETOR 4.0 of Microsoft Research, for research only"
-MSLR = "MSLR of Microsoft Research, for research only"
+from firstpage.papers.tables import tables_beside
 
 
 @dataclass(frozen=True)
@@ -63,51 +59,12 @@ class DatasetSource:
         return None
 
 
-DATASETS: Mapping[str, DatasetSource] = {
-    "ohsumed": DatasetSource(
-        "OHSUMED", ("ohsumed", "OHSUMED", "OHSUMED/Data", "OHSUMED/QueryLevelNorm"), FOLDS, LETOR_3
-    ),
-    "td2003": DatasetSource(
-        "TD2003",
-        ("td2003", "TD2003", "TD2003/Data", "Gov/QueryLevelNorm/2003_td_dataset"),
-        OLD_FOLDS,
-        LETOR_3,
-    ),
-    "td2004": DatasetSource(
-        "TD2004",
-        ("td2004", "TD2004", "TD2004/Data", "Gov/QueryLevelNorm/2004_td_dataset"),
-        OLD_FOLDS,
-        LETOR_3,
-    ),
-    "mq2007": DatasetSource("MQ2007", ("mq2007", "MQ2007"), FOLDS, LETOR_4, ("mq2008", "MQ2008")),
-    "mq2008": DatasetSource("MQ2008", ("mq2008", "MQ2008"), FOLDS, LETOR_4),
-    "mq2007-list": DatasetSource("MQ2007-list", ("mq2007-list", "MQ2007-list"), FOLDS, LETOR_4),
-    "mq2008-list": DatasetSource("MQ2008-list", ("mq2008-list", "MQ2008-list"), FOLDS, LETOR_4),
-    # A sample of MSLR is a substitute for both: train.txt for one, test.txt for the other.
-    "web10k": DatasetSource(
-        "MSLR-WEB10K",
-        ("MSLR-WEB10K", "mslr-web10k"),
-        FOLDS,
-        MSLR,
-        ("mslr-web10k-5k",),
-        ("Fold1", "train.txt"),
-    ),
-    "web30k": DatasetSource(
-        "MSLR-WEB30K",
-        ("MSLR-WEB30K", "mslr-web30k"),
-        FOLDS,
-        MSLR,
-        ("mslr-web10k-5k",),
-        ("Fold1", "train.txt"),
-    ),
-    "votes": DatasetSource(
-        "UKPConvArg1",
-        ("ukpconvarg1", "UKPConvArg1"),
-        "votes.csv (topic, arg1, arg2, vote, worker, accept_time, submit_time, ..), texts.csv",
-        "UKP Lab, Technische Universität Darmstadt, CC BY 4.0",
-        required_files=("votes.csv",),
-    ),
-}
+def _source(row: dict[str, Any]) -> DatasetSource:
+    lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+    return DatasetSource(**{**row, **lists})
+
+
+DATASETS = {name: _source(row) for name, row in tables_beside(__file__).items()}
 
 
 def data_folder(path: str | Path | None) -> Path | None:

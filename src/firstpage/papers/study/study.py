@@ -277,6 +277,11 @@ class PaperProtocol:
     held_equal: str = ""
 
 
+def every_row(row: Row) -> bool:
+    """Return that a row belongs to an entry."""
+    return True
+
+
 @dataclass(frozen=True)
 class PaperEntry:
     """A table or a figure of a paper.
@@ -315,7 +320,7 @@ class PaperEntry:
     experiments: Sequence[Experiment]
     claims: Callable[[Cells], list[Claim]]
     plots: Sequence[tuple[str, Plot]] = ()
-    row_filter: Callable[[Row], bool] = lambda row: True
+    row_filter: Callable[[Row], bool] = every_row
     paper_values: Sequence[tuple[Mapping[str, Any], float]] = ()
     note: str = ""
     layouts: Sequence[tuple[str, TableLayout]] = ()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+
+from firstpage.papers.tables import tables_beside
 
 Kind = Literal["printed", "corrected", "ours"]
 PAPERS = {
@@ -125,3 +128,15 @@ class CheckResult:
 def _finite_or_none(value: float) -> float | None:
     """Return None for infinities and NaN, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
+
+
+def described_checks(
+    module_file: str, functions: Mapping[str, CheckFunction]
+) -> list[TheoremCheck]:
+    """Return the checks of a paper: functions by name, for the statements of a TOML file beside."""
+    paper, tables = Path(module_file).parent.name, tables_beside(module_file)
+    assert tables.keys() == functions.keys()
+    return [
+        TheoremCheck(f"{paper}/{name}", run=functions[name], **table)
+        for name, table in tables.items()
+    ]

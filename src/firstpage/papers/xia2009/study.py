@@ -17,6 +17,7 @@ from firstpage.papers.study.claims import (
     reaches,
     within,
 )
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.letor_protocol import FOLDS, MODULES, fold_experiments
 from firstpage.papers.study.study import (
     Cell,
@@ -24,10 +25,7 @@ from firstpage.papers.study.study import (
     Claim,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     PaperStudy,
-    Plot,
-    TableLayout,
 )
 from firstpage.papers.xia2009 import training
 from firstpage.papers.xia2009.training import (
@@ -288,36 +286,6 @@ def sparse_claims(cells: Cells) -> list[Claim]:
 
 SEEDS, FAST_SEEDS = 5, 2
 RELEVANT_FRACTIONS = (0.01, 0.1, 0.3)  # of relevant documents in simulated lists
-LAYOUT = TableLayout("method", "measure")
-METHOD_NOTE = (
-    "The model is linear and trained to the optimum of its loss (L-BFGS, default penalty). Ties of "
-    "the truth are broken at random, with five seeds. Features are scaled within queries. Measures "
-    "follow LETOR's conventions. k is the depth, and n the full list. Standard errors are over "
-    "queries. The paper uses stochastic gradient descent; the entry trainings compares it."
-)
-COMPARISON_NOTE = (
-    METHOD_NOTE
-    + " There are two tables: all rankers with default parameters, and all rankers with one "
-    "parameter tuned on validation data by NDCG@10 over five values (RankSVM: C; RankBoost: the "
-    "stopping tolerance; the others: the penalty). The paper takes the numbers of the other "
-    "rankers from the LETOR page."
-)
-SIMULATED_LOSSES_EQUAL = (
-    "queries, runs, scaling of features, linear scores, the optimum of a convex loss, the penalty, "
-    "and the random orders of equal grades."
-)
-LOSSES_EQUAL = (
-    "queries, folds, scaling of features, linear scores, the optimum of a convex loss, the "
-    "penalty, and the random orders of equal grades. Not equal: a top-k loss has fewer terms, so "
-    "that the same penalty has more effect. The entry trainings tunes the penalty for each loss."
-)
-RANKERS_EQUAL = (
-    "queries, folds, scaling of features and tuning. All rankers have default parameters, or all "
-    "have one parameter tuned over five values on the same validation data by the same measure. "
-    "Each claim compares rows of one kind. Not equal: RankBoost adds stumps, and its number of "
-    "rounds is tuned on validation data in both kinds; the others have linear scores. ListMLE "
-    "learns from a random order of equal grades, as in the paper; the others learn from the grades."
-)
 
 
 def _listmle_experiments(
@@ -340,52 +308,28 @@ def _baseline_experiments(
     return fold_experiments(training.evaluate_baseline, params, dataset, **options)
 
 
-THINNED = (
-    "ListMLE is trained to the optimum of its loss, instead of by stochastic gradient descent with "
-    "one step per query."
-)
-PAPER_NOTE = (
-    "The model is linear and trained by stochastic gradient descent, as in the paper: one step per "
-    "query, 100 epochs; rate (1e-5 to 1e-1) and epoch are tuned on validation data, as the paper "
-    "gives none. Ties of the truth are broken at random, with two seeds. Features are scaled "
-    "within queries. Measures follow LETOR's conventions. k is the depth, and n the full list. "
-    "Standard errors are over queries."
-)
-PAPER_LOSSES_EQUAL = (
-    "queries, folds, scaling of features, linear scores, stochastic gradient descent with the same "
-    "five rates and 100 epochs, tuned on the same validation data, no penalty, and the random "
-    "orders of equal grades."
-)
+DESCRIBED = Descriptions(__file__)
 
 
-def _depth_table(
-    number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
-) -> PaperEntry:
-    """Return Table 1, 2 or 3."""
-    dataset = data.lower()
-    return PaperEntry(
+def _depth_table(number: int, data: str, claims: Callable[[Cells], list[Claim]]) -> PaperEntry:
+    """Return the entry of Table 1, 2 or 3: ListMLE and top-k ListMLE on a data set."""
+    experiments, full = (
+        [e for k in DEPTHS for e in _listmle_experiments(data, data.lower(), k, name)]
+        for name in (DEFAULT_TRAINING, "SGD")
+    )
+    values = paper_values(data, tuple(method_name(k) for k in DEPTHS))
+    return DESCRIBED.entry(
         f"table{number}",
-        f"ListMLE and top-k ListMLE on {data}",
-        statement,
-        [experiment for k in DEPTHS for experiment in _listmle_experiments(data, dataset, k)],
+        experiments,
         claims,
-        paper_values=paper_values(data, tuple(method_name(k) for k in DEPTHS)),
-        note=METHOD_NOTE,
-        layouts=[("", LAYOUT)],
-        held_equal=LOSSES_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            [e for k in DEPTHS for e in _listmle_experiments(data, dataset, k, "SGD")],
-            PAPER_NOTE,
-            PAPER_LOSSES_EQUAL,
-        ),
+        paper_experiments=full,
+        fields={"paper_values": values},
+        data=data,
     )
 
 
-def _comparison_table(
-    number: int, data: str, statement: str, claims: Callable[[Cells], list[Claim]]
-) -> PaperEntry:
-    """Return Table 4, 5 or 6."""
+def _comparison_table(number: int, data: str, claims: Callable[[Cells], list[Claim]]) -> PaperEntry:
+    """Return the entry of Table 4, 5 or 6: top-10 ListMLE and other rankers."""
     dataset = data.lower()
 
     def experiments(tuned_training: str) -> list[Experiment]:
@@ -400,27 +344,17 @@ def _comparison_table(
             )
         ]
 
-    return PaperEntry(
+    return DESCRIBED.entry(
         f"table{number}",
-        f"Top-10 ListMLE and other rankers on {data}",
-        statement,
         experiments(TUNED_TRAINING),
         claims,
-        paper_values=paper_values(data, (*BASELINES, method_name(10))),
-        note=COMPARISON_NOTE,
-        layouts=[(kind, TableLayout("method", "measure", kind)) for kind in SETTINGS],
-        held_equal=RANKERS_EQUAL,
-        thinned=THINNED,
-        paper_protocol=PaperProtocol(
-            experiments("SGD"),
-            COMPARISON_NOTE + " In the table of tuned parameters ListMLE is trained by stochastic "
-            "gradient descent, as in the paper; its rate and its epoch are tuned.",
-            RANKERS_EQUAL,
-        ),
+        paper_experiments=experiments("SGD"),
+        fields={"paper_values": paper_values(data, (*BASELINES, method_name(10)))},
+        data=data,
     )
 
 
-def _training_entry() -> PaperEntry:
+def _training_experiments() -> list[Experiment]:
     data, dataset = "OHSUMED", "ohsumed"
     experiments = [
         experiment
@@ -428,33 +362,15 @@ def _training_entry() -> PaperEntry:
         for k in DEPTHS
         for experiment in _listmle_experiments(data, dataset, k, name)
     ]
-    experiments += [
+    return experiments + [
         experiment
         for method in BASELINES
         for experiment in _baseline_experiments(data, dataset, method, tuned=True)
     ]
-    return PaperEntry(
-        "trainings",
-        "Tables 1 and 4 by training method (OHSUMED)",
-        "Stochastic gradient descent is used; no details are given.",
-        experiments,
-        training_claims,
-        note="optimum: as in Table 1. optimum, l2 tuned: the penalty is tuned on validation data. "
-        "SGD: one step per query, 100 epochs, two seeds; rate (1e-5 to 1e-1) and epoch are tuned "
-        "on validation data. optimum, ties share ranks: equal labels share their ranks instead of "
-        "a random order. tuned: the baselines, with one parameter tuned on validation data over "
-        "five values.",
-        layouts=[(name, TableLayout("method", "measure", name)) for name in (*TRAININGS, "tuned")],
-        held_equal="queries, folds, scaling of features, loss and random orders of equal grades. "
-        "SGD (five rates, and the epoch) and the penalty (five values) are tuned on the same "
-        "validation data. Claims compare these two. Not equal: SGD has two seeds, the optimum "
-        "five. Queries are compared by their means over seeds.",
-    )
 
 
-def _sparse_entry() -> PaperEntry:
-    trainings = (DEFAULT_TRAINING, "optimum, ties share ranks")
-    experiments = [
+def _sparse_experiments() -> list[Experiment]:
+    return [
         Experiment(
             training.evaluate_on_simulated_lists,
             {"k": k, "training": name, "relevant": fraction},
@@ -463,47 +379,25 @@ def _sparse_entry() -> PaperEntry:
             fast_runs=3,
         )
         for fraction in RELEVANT_FRACTIONS
-        for name in trainings
+        for name in (DEFAULT_TRAINING, "optimum, ties share ranks")
         for k in DEPTHS
     ]
-    return PaperEntry(
+
+
+ENTRIES = (
+    _depth_table(1, "OHSUMED", table1_claims),
+    _depth_table(2, "TD2003", table2_claims),
+    _depth_table(3, "TD2004", table2_claims),
+    _comparison_table(4, "OHSUMED", table4_claims),
+    _comparison_table(5, "TD2003", per_setting(table5_claims)),
+    _comparison_table(6, "TD2004", per_setting(table5_claims)),
+    DESCRIBED.entry("trainings", _training_experiments(), training_claims),
+    DESCRIBED.entry(
         "sparse",
-        "Top-k ListMLE where few documents are relevant (simulated)",
-        "Top-k ListMLE is far better on TD2003 and TD2004, where about one document in a hundred "
-        "is relevant, and no better on OHSUMED, where three in ten are.",
-        experiments,
+        _sparse_experiments(),
         sparse_claims,
         row_filter=lambda row: row["measure"] == "NDCG@10",
-        plots=[
-            (name, Plot("method", "relevant", f"NDCG@10; {name}", ["ListMLE"]))
-            for name in trainings
-        ],
-        note="SIMULATED, in place of TD2003 and TD2004. Lists have 500 documents with two grades "
-        "and 44 features; the truth is linear with noise. There are 30 training and 100 test "
-        "queries. The simulation shows why the gain of the paper is to be expected, not how large "
-        "it is on those data.",
-        held_equal=SIMULATED_LOSSES_EQUAL,
-    )
-
-
-BOOSTED_STATEMENT = "With the modification ListMLE is significantly better in all measures."
-BEST_STATEMENT = (
-    "Top-10 ListMLE is the best in almost all measures, and significantly so at N@1 and P@1."
-)
-ENTRIES = (
-    _depth_table(1, "OHSUMED", "All four losses are comparable.", table1_claims),
-    _depth_table(2, "TD2003", BOOSTED_STATEMENT, table2_claims),
-    _depth_table(3, "TD2004", BOOSTED_STATEMENT, table2_claims),
-    _comparison_table(
-        4,
-        "OHSUMED",
-        "Top-10 ListMLE performs fairly well, and is significantly the best at N@1 and P@1.",
-        table4_claims,
     ),
-    _comparison_table(5, "TD2003", BEST_STATEMENT, per_setting(table5_claims)),
-    _comparison_table(6, "TD2004", BEST_STATEMENT, per_setting(table5_claims)),
-    _training_entry(),
-    _sparse_entry(),
 )
 XIA2009 = PaperStudy(
     "xia2009",

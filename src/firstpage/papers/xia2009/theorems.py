@@ -26,7 +26,7 @@ from firstpage.learning.losses import (
     SquaredError,
     focused_net,
 )
-from firstpage.papers.theory.checks import CheckFunction, Evidence, TheoremCheck
+from firstpage.papers.theory.checks import CheckFunction, Evidence, described_checks
 from firstpage.papers.theory.consistency import (
     RiskMinimum,
     bayes_agreement,
@@ -158,30 +158,6 @@ def others(rng: np.random.Generator, samples: int) -> Evidence:
     thresholds = {name: threshold(loss) for name, loss in FULL_ORDER.items()}
     numbers = {f"{name} correct from p1 =": p1 for name, p1 in thresholds.items()}
     return Evidence(all(1 / 3 < p1 < 0.9 for p1 in thresholds.values()), numbers)
-
-
-PROPOSITION_10_CHECKS = [
-    TheoremCheck(
-        "xia2009/proposition-10",
-        "as it reads: with p123 = p1, p213 = p321 = p2, full-order "
-        "ListMLE is wrong for every p1 > p2",
-        as_printed,
-        holds=False,
-    ),
-    TheoremCheck(
-        "xia2009/proposition-10-some",
-        "it is wrong for 1/3 < p1 < .5261 and correct above; top-1 ListMLE is always correct",
-        corrected,
-        "corrected",
-        corrects="xia2009/proposition-10",
-    ),
-    TheoremCheck(
-        "xia2009/proposition-10-others",
-        "the other full-order losses are wrong too, for p1 just above 1/3",
-        others,
-        "ours",
-    ),
-]
 
 
 LISTWISE: list[type[PlackettLuce | Cosine | SoftmaxCrossEntropy | PermutationCrossEntropy]] = [
@@ -404,118 +380,37 @@ DEPTHS = (1, 2)
 FULL_FORMS: list[LossCase] = [(c(), 4, k) for k in DEPTHS for c in LISTWISE]
 TOP_K_FORMS: list[LossCase] = [(c(k=k), 4, k) for k in DEPTHS for c in LISTWISE]
 HINGES: list[LossCase] = [(PairwiseHinge(k), n, k) for n, k in ((3, 1), (4, 2))]
-LUCE = "ListNet with the k-factor Luce model and a psi that decreases at every rank"
-
-CHECKS = [
-    TheoremCheck(
-        "xia2009/equation-7", "the Bayes ranker has the most probable top-k subgroup", bayes
-    ),
-    TheoremCheck("xia2009/proposition-4", "orders of one subgroup cost the same", proposition_4),
-    TheoremCheck(
-        "xia2009/proposition-5",
-        "at equal scores, derivatives are ordered as losses are",
-        proposition_5,
-    ),
-    TheoremCheck(
-        "xia2009/theorem-7", "where a pair is preserved, the minimum risk has i above j", theorem_7
-    ),
-    TheoremCheck(
-        "xia2009/theorem-6",
-        "n - 1 preserved pairs and a sensitive loss: the top k is correct",
-        agrees_with_bayes([(loss, 4, k) for k in DEPTHS for loss in sensitive_losses(k)]),
-    ),
-    TheoremCheck(
-        "xia2009/theorem-6-kinks",
-        "it needs a loss without kinks: the top-k hinge, which "
-        "fulfills (1) to (3), misses the top k",
-        refuted(agrees_with_bayes(HINGES)),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/theorem-6-hinge",
-        "of three objects that are first with .40, .35 and .25, the "
-        "top-1 hinge does not put the first one on top",
-        refuted(hinge_tie),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/proposition-8", "what is preserved at k is preserved at k - 1", proposition_8
-    ),
-    TheoremCheck(
-        "xia2009/proposition-8-converse",
-        "the converse does not hold: a pair may be preserved at k - 1 and not at k",
-        refuted(proposition_8_converse),
-    ),
-    TheoremCheck(
-        "xia2009/proposition-9", "what is sensitive at k is sensitive at k + 1", proposition_9
-    ),
-    TheoremCheck(
-        "xia2009/section-4.2",
-        "a top-1 sensitive loss is consistent for any top k",
-        agrees_with_bayes([(PlackettLuce(1), 4, 2), (PlackettLuce(1), 4, 3), (Cosine(1), 4, 2)]),
-    ),
-    *PROPOSITION_10_CHECKS,
-    TheoremCheck(
-        "xia2009/section-4.3-full",
-        "ListMLE, RankCosine and ListNet of the full order fail at "
-        "k < n - 1, by the subgroup clause alone",
-        is_sensitive(FULL_FORMS, "subgroup"),
-    ),
-    TheoremCheck(
-        "xia2009/section-4.3-full-misses",
-        "therefore they may miss the top k",
-        refuted(agrees_with_bayes(FULL_FORMS, 400)),
-    ),
-    TheoremCheck(
-        "xia2009/section-4.3-top-k",
-        "their top-k forms are order sensitive",
-        is_sensitive(TOP_K_FORMS),
-    ),
-    TheoremCheck(
-        "xia2009/footnote-4",
-        f"{LUCE} is not top-k order sensitive",
-        is_sensitive([(KFactorListNet(4, k), 4, k) for k in DEPTHS], "subgroup"),
-    ),
-    TheoremCheck(
-        "xia2009/footnote-4-permutations",
-        f"{LUCE} is sensitive for whole permutations",
-        is_sensitive([(KFactorListNet(4, k), 4, 4) for k in DEPTHS]),
-    ),
-    TheoremCheck(
-        "xia2009/footnote-4-top-k",
-        "with the top-k psi the k-factor form is order sensitive",
-        is_sensitive([(KFactorListNet(4, k, level=k), 4, k) for k in DEPTHS]),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/pairwise",
-        "top-k logistic and exponential pairs, and top-k regression, are "
-        "order sensitive (the paper leaves pairs open)",
-        is_sensitive(
-            [
-                (cls(k), 4, k)
-                for k in DEPTHS
-                for cls in (PairwiseLogistic, PairwiseExponential, SquaredError)
-            ]
+PAIRS = (PairwiseLogistic, PairwiseExponential, SquaredError)
+TOP_1_FORMS: list[LossCase] = [(PlackettLuce(1), 4, 2), (PlackettLuce(1), 4, 3), (Cosine(1), 4, 2)]
+LUCE_FORMS = [KFactorListNet(4, k) for k in DEPTHS]
+CHECKS = described_checks(
+    __file__,
+    {
+        "equation-7": bayes,
+        "proposition-4": proposition_4,
+        "proposition-5": proposition_5,
+        "theorem-7": theorem_7,
+        "theorem-6": agrees_with_bayes(
+            [(loss, 4, k) for k in DEPTHS for loss in sensitive_losses(k)]
         ),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/hinge",
-        "the top-k hinge fails by its kinks alone",
-        is_sensitive([(PairwiseHinge(k), 4, k) for k in DEPTHS], "differentiable"),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/focused-pairs",
-        "FocusedNet with beta = 0 is order sensitive",
-        is_sensitive([(focused_net(k, 0.0), 4, k) for k in DEPTHS]),
-        "ours",
-    ),
-    TheoremCheck(
-        "xia2009/focused",
-        'FocusedNet with beta above 0 fails at k = 2, by the "ordered" clause alone',
-        is_sensitive([(focused_net(2, b), 4, 2) for b in (0.3, 0.7, 1.0)], "ordered"),
-        "ours",
-    ),
-]
+        "theorem-6-kinks": refuted(agrees_with_bayes(HINGES)),
+        "theorem-6-hinge": refuted(hinge_tie),
+        "proposition-8": proposition_8,
+        "proposition-8-converse": refuted(proposition_8_converse),
+        "proposition-9": proposition_9,
+        "section-4.2": agrees_with_bayes(TOP_1_FORMS),
+        "proposition-10": as_printed,
+        "proposition-10-some": corrected,
+        "proposition-10-others": others,
+        "section-4.3-full": is_sensitive(FULL_FORMS, "subgroup"),
+        "section-4.3-full-misses": refuted(agrees_with_bayes(FULL_FORMS, 400)),
+        "section-4.3-top-k": is_sensitive(TOP_K_FORMS),
+        "footnote-4": is_sensitive([(loss, 4, loss.k) for loss in LUCE_FORMS], "subgroup"),
+        "footnote-4-permutations": is_sensitive([(loss, 4, 4) for loss in LUCE_FORMS]),
+        "footnote-4-top-k": is_sensitive([(KFactorListNet(4, k, level=k), 4, k) for k in DEPTHS]),
+        "pairwise": is_sensitive([(cls(k), 4, k) for k in DEPTHS for cls in PAIRS]),
+        "hinge": is_sensitive([(PairwiseHinge(k), 4, k) for k in DEPTHS], "differentiable"),
+        "focused-pairs": is_sensitive([(focused_net(k, 0.0), 4, k) for k in DEPTHS]),
+        "focused": is_sensitive([(focused_net(2, b), 4, 2) for b in (0.3, 0.7, 1.0)], "ordered"),
+    },
+)

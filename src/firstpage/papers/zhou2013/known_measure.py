@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from firstpage.core import Floats
 from firstpage.papers.study.claims import (
@@ -15,7 +17,16 @@ from firstpage.papers.study.claims import (
     no_greater,
     within,
 )
-from firstpage.papers.study.study import Cells, Claim, Experiment, PaperEntry, PaperProtocol, Plot
+from firstpage.papers.study.descriptions import Descriptions
+from firstpage.papers.study.study import (
+    Cells,
+    Claim,
+    Experiment,
+    PaperEntry,
+    PaperProtocol,
+    Row,
+    every_row,
+)
 from firstpage.papers.zhou2013 import simulations
 from firstpage.papers.zhou2013.simulations import DIFFERENCE
 
@@ -25,49 +36,27 @@ AGREEMENT_EDGES[0] = 0.0
 DIFFERENCE_EDGES = {1: [0.5 * i for i in range(9)], 2: [3.0 * i for i in range(9)]}
 REVERSED_COUNTS = [5, 25, 50, 100, 150, 200]
 REGRADED_FRACTIONS = [0.05, 0.1, 0.2, 0.3, 0.4]
-LEARNING_EQUAL = (
-    "in each run, for all numbers of training pairs: test pairs, validation pairs (800, as noisy "
-    "as the training pairs) and the grid of C"
-)
-VALIDATION_EQUAL = (
-    f"{LEARNING_EQUAL}. Not equal: DCGLearn has 800 validation pairs in addition to its training "
-    "pairs. Other is fixed: it learns from no pairs."
-)
 SIMILARITY_LIMIT = 0.892  # cos(c - c_K, c) for c = 1/log(k + 1), K = 10
 
 
-THINNED = (
-    "C is tuned on 800 validation pairs, instead of by cross-validation on the training pairs."
-)
-CROSS_VALIDATION_EQUAL = (
-    "in each run, for all numbers of training pairs: test pairs and the grid of C, which is tuned "
-    "by five-fold cross-validation on the training pairs. Other is fixed: it learns from no pairs."
-)
+DESCRIBED = Descriptions(__file__, SIMILARITY_LIMIT=SIMILARITY_LIMIT)
 
 
-def cross_validated(entry: PaperEntry) -> PaperEntry:
-    """Return an entry with the paper's protocol: C by cross-validation on the training pairs."""
-    experiments = [
-        replace(e, params={**e.params, "cross_validated": True}) for e in entry.experiments
-    ]
+def cross_validated(
+    key: str,
+    experiments: Sequence[Experiment],
+    claims: Callable[[Cells], list[Claim]],
+    row_filter: Callable[[Row], bool] = every_row,
+    **words: Any,
+) -> PaperEntry:
+    """Return an entry whose printed protocol has C by cross-validation on the training pairs."""
+    entry = DESCRIBED.entry(key, experiments, claims, row_filter=row_filter, **words)
+    full = [replace(e, params={**e.params, "cross_validated": True}) for e in experiments]
     note = f"C is tuned by cross-validation on the training pairs. {entry.note}".strip()
-    full = PaperProtocol(experiments, note, CROSS_VALIDATION_EQUAL)
-    return replace(entry, thinned=THINNED, paper_protocol=full)
-
-
-def figure1() -> PaperEntry:
-    return PaperEntry(
-        "figure1",
-        "Agreement of the gains 2^l - 1 and l, by the DCG difference",
-        "The two measures disagree on many pairs, mostly where the difference is small; even at a "
-        "difference of 1 only about 80 % of the pairs agree.",
-        [Experiment(simulations.gain_agreement, {"edges": AGREEMENT_EDGES})],
-        _figure1_claims,
-        [("", Plot("discount", DIFFERENCE, "fraction of pairs on which both agree"))],
-        paper_values=[({"discount": "natural logarithm", DIFFERENCE: 1.0}, 0.8)],
-        note="The paper does not give the base of its logarithm, which scales the axis; both are "
-        "shown.",
-        held_equal="the pairs of rankings, which are the same for both measures and both units.",
+    return replace(
+        entry,
+        thinned=DESCRIBED.texts["THINNED"],
+        paper_protocol=PaperProtocol(full, note, DESCRIBED.texts["CROSS_VALIDATION_EQUAL"]),
     )
 
 
@@ -93,21 +82,6 @@ def _figure1_claims(cells: Cells) -> list[Claim]:
     return claims
 
 
-def accuracy_figure(number: int, data: int) -> PaperEntry:
-    return PaperEntry(
-        f"figure{number}",
-        f"Accuracy by the number of training pairs, Data {data}",
-        "Accuracy grows to nearly 98 % at 800 pairs; the measure of the other data set (Other) "
-        "stays below 90 %.",
-        [_learning(data)],
-        _accuracy_claims,
-        [("", Plot("method", "pairs", "accuracy", ["Other"]))],
-        row_filter=lambda row: row["measure"] == "accuracy",
-        paper_values=[({"method": "DCGLearn", "pairs": 800}, 0.98), ({"method": "Other"}, 0.9)],
-        held_equal=VALIDATION_EQUAL,
-    )
-
-
 def _learning(data: int) -> Experiment:
     return Experiment(
         simulations.learning_curve, {"data": data, "sizes": SIZES}, f"learning {data}"
@@ -124,25 +98,6 @@ def _accuracy_claims(cells: Cells) -> list[Claim]:
         below("Other agrees with less than 90 %", other, 0.9),
         greater("DCGLearn is better than Other at 800 pairs", ours(pairs=800), other),
     ]
-
-
-def bins_figure(number: int, data: int) -> PaperEntry:
-    edges = DIFFERENCE_EDGES[data]
-    return PaperEntry(
-        f"figure{number}",
-        f"Accuracy by the DCG difference of the test pair, Data {data}",
-        "DCGLearn is far better than Other where the difference is small.",
-        [
-            Experiment(
-                simulations.accuracy_by_difference, {"data": data, "pairs": 800, "edges": edges}
-            )
-        ],
-        difference_claims,
-        [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 800 pairs; the paper does not give the number. Differences are in "
-        "units of the natural logarithm.",
-        held_equal=VALIDATION_EQUAL,
-    )
 
 
 def difference_claims(cells: Cells) -> list[Claim]:
@@ -162,23 +117,6 @@ def difference_claims(cells: Cells) -> list[Claim]:
             highest[0][:n] - highest[1][:n],
         ),
     ]
-
-
-def figure6() -> PaperEntry:
-    return PaperEntry(
-        "figure6",
-        "Similarity of the learned weights with the true ones",
-        "Similarity grows with the number of pairs, and sometimes orders Data 1 and Data 2 "
-        "differently from accuracy.",
-        [_learning(1), _learning(2)],
-        _similarity_claims,
-        [("similarity", Plot("data", "pairs", "similarity"))],
-        note="Pairs of orders of the same grades determine the discounts only up to a constant; "
-        f"cos(c - c_K, c) = {SIMILARITY_LIMIT} is then the similarity of the best learnable "
-        "weights.",
-        row_filter=lambda row: row["method"] == "DCGLearn",
-        held_equal=LEARNING_EQUAL + ". Not equal: Data 1 and Data 2 have different pairs.",
-    )
 
 
 def _similarity_claims(cells: Cells) -> list[Claim]:
@@ -219,26 +157,6 @@ def _similarity_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-def figure7() -> PaperEntry:
-    return PaperEntry(
-        "figure7",
-        "Accuracy with some of 800 training pairs reversed",
-        "The loss is graceful: with 25 % of the pairs reversed accuracy is still about 85 %.",
-        [
-            Experiment(
-                simulations.accuracy_with_reversed_pairs,
-                {"data": d, "pairs": 800, "counts": REVERSED_COUNTS},
-            )
-            for d in (1, 2)
-        ],
-        _reversed_claims,
-        [("", Plot("method", "reversed", "accuracy"))],
-        paper_values=[({"reversed": 200}, 0.85)],
-        note="C is tuned on 800 validation pairs with the same fraction reversed.",
-        held_equal=LEARNING_EQUAL + ", and the training pairs before some are reversed.",
-    )
-
-
 def _reversed_claims(cells: Cells) -> list[Claim]:
     methods = cells.label_values("method")
     return [
@@ -251,26 +169,6 @@ def _reversed_claims(cells: Cells) -> list[Claim]:
             [at_least(m, cells.samples(method=m, reversed=200), 0.85) for m in methods],
         ),
     ]
-
-
-def figure8() -> PaperEntry:
-    return PaperEntry(
-        "figure8",
-        "Accuracy with some documents of the training lists graded at random",
-        "Accuracy falls with the number of such documents; the loss is graceful.",
-        [
-            Experiment(
-                simulations.accuracy_with_regraded_documents,
-                {"data": d, "pairs": 800, "fractions": REGRADED_FRACTIONS},
-            )
-            for d in (1, 2)
-        ],
-        _regraded_claims,
-        [("", Plot("method", "regraded", "accuracy"))],
-        note="800 training pairs; `regraded` is the fraction of documents, and a random grade may "
-        "be the old one.",
-        held_equal=LEARNING_EQUAL + ", and the training pairs before some documents are regraded.",
-    )
 
 
 def _regraded_claims(cells: Cells) -> list[Claim]:
@@ -288,24 +186,6 @@ def _regraded_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-def figure9() -> PaperEntry:
-    return PaperEntry(
-        "figure9",
-        "Training pairs with the optimal order of the same list on one side",
-        "Accuracy does not grow with the number of pairs.",
-        [
-            Experiment(
-                simulations.learning_from_optimal_rankings,
-                {"data": d, "sizes": SIZES, "other_list": False},
-            )
-            for d in (1, 2)
-        ],
-        _figure9_claims,
-        [("", Plot("method", "pairs", "accuracy"))],
-        held_equal=LEARNING_EQUAL + ".",
-    )
-
-
 def _figure9_claims(cells: Cells) -> list[Claim]:
     return [
         all_hold(
@@ -318,31 +198,6 @@ def _figure9_claims(cells: Cells) -> list[Claim]:
             ],
         )
     ]
-
-
-def figure10() -> PaperEntry:
-    experiments = [
-        Experiment(
-            simulations.learning_from_optimal_rankings,
-            {"data": d, "sizes": SIZES, "other_list": True},
-        )
-        for d in (1, 2)
-    ]
-    experiments += [
-        Experiment(simulations.learning_from_random_rankings, {"data": d, "sizes": SIZES})
-        for d in (1, 2)
-    ]
-    return PaperEntry(
-        "figure10",
-        "Training pairs with the optimal order of another list on one side",
-        "Such pairs help, but more of them are needed than of random orders.",
-        experiments,
-        _figure10_claims,
-        [("", Plot("method", "pairs", "accuracy"))],
-        held_equal="the numbers of training, validation (800) and test pairs, and the grid of C. "
-        "Validation pairs are of the same kind as the training pairs. Test pairs are random "
-        "orders. Not equal: the two kinds have different runs.",
-    )
 
 
 def _figure10_claims(cells: Cells) -> list[Claim]:
@@ -365,18 +220,50 @@ def _figure10_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-SIMULATED_ENTRIES = (
-    figure1(),
-    cross_validated(accuracy_figure(2, 1)),
-    cross_validated(accuracy_figure(3, 2)),
-    cross_validated(bins_figure(4, 1)),
-    cross_validated(bins_figure(5, 2)),
-    cross_validated(figure6()),
-    figure7(),
-    figure8(),
-    cross_validated(figure9()),
-    cross_validated(figure10()),
-)
+def _of_both(function: Callable[..., list[Row]], **params: Any) -> list[Experiment]:
+    """Return an experiment on Data 1, and one on Data 2."""
+    return [Experiment(function, {"data": data, **params}) for data in (1, 2)]
+
+
+def _simulated_entries() -> Iterator[PaperEntry]:
+    edges = {"edges": AGREEMENT_EDGES}
+    yield DESCRIBED.entry(
+        "figure1", [Experiment(simulations.gain_agreement, edges)], _figure1_claims
+    )
+    for data in (1, 2):
+        yield cross_validated(
+            "accuracy",
+            [_learning(data)],
+            _accuracy_claims,
+            lambda row: row["measure"] == "accuracy",
+            number=1 + data,
+            data=data,
+        )
+    for data in (1, 2):
+        params = {"data": data, "pairs": 800, "edges": DIFFERENCE_EDGES[data]}
+        experiment = Experiment(simulations.accuracy_by_difference, params)
+        yield cross_validated("bins", [experiment], difference_claims, number=3 + data, data=data)
+    yield cross_validated(
+        "figure6",
+        [_learning(1), _learning(2)],
+        _similarity_claims,
+        lambda row: row["method"] == "DCGLearn",
+    )
+    reversals = _of_both(
+        simulations.accuracy_with_reversed_pairs, pairs=800, counts=REVERSED_COUNTS
+    )
+    yield DESCRIBED.entry("figure7", reversals, _reversed_claims)
+    regraded = _of_both(
+        simulations.accuracy_with_regraded_documents, pairs=800, fractions=REGRADED_FRACTIONS
+    )
+    yield DESCRIBED.entry("figure8", regraded, _regraded_claims)
+    same, other = (
+        _of_both(simulations.learning_from_optimal_rankings, sizes=SIZES, other_list=other_list)
+        for other_list in (False, True)
+    )
+    yield cross_validated("figure9", same, _figure9_claims)
+    random = _of_both(simulations.learning_from_random_rankings, sizes=SIZES)
+    yield cross_validated("figure10", other + random, _figure10_claims)
 
 
 WEB_SIZES = [20, 50, 100, 200, 400, 600, 800, 1000]
@@ -384,45 +271,6 @@ WEB_NOISE_SIZES = [200, 600, 1000]
 WEB_NOISE_FRACTIONS = [0.0, 0.1, 0.2, 0.3, 0.4]
 WEB_EDGES = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0]
 WEB_DATASETS = ("web10k", "web30k")
-SAMPLE_NOTE = (
-    "The sample of MSLR has the first 5,000 lines of Web10K's Fold1 train and test, with 43 + 43 "
-    "queries. If it is used, the queries of train.txt substitute Web10K and those of test.txt "
-    "Web30K; neither is the data of the paper. Standard errors are over draws of pairs and folds, "
-    "not over queries."
-)
-
-
-def figure11() -> PaperEntry:
-    experiments = [
-        Experiment(
-            simulations.web_learning_curve,
-            {"name": name, "sizes": WEB_SIZES},
-            runs=5,
-            fast_runs=2,
-            dataset=name,
-        )
-        for name in WEB_DATASETS
-    ]
-    return PaperEntry(
-        "figure11",
-        "Accuracy by the number of training pairs, Web10K and Web30K",
-        "Accuracy grows with the pairs, almost as in the simulations; Other agrees with 90 %.",
-        experiments,
-        _figure11_claims,
-        [
-            (
-                "accuracy",
-                Plot("method", "pairs", "accuracy", [f"Other, {name}" for name in WEB_DATASETS]),
-            ),
-            ("similarity", Plot("method", "pairs", "similarity")),
-        ],
-        paper_values=[
-            ({"method": f"Other, {name}", "measure": "accuracy"}, 0.9) for name in WEB_DATASETS
-        ],
-        note="Similarity is ours: here lists differ in their grades, and it may exceed the limit "
-        "of Figure 6. " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL,
-    )
 
 
 def _figure11_claims(cells: Cells) -> list[Claim]:
@@ -453,58 +301,6 @@ def _figure11_claims(cells: Cells) -> list[Claim]:
     return [claim for name in WEB_DATASETS for claim in dataset_claims(name)]
 
 
-def web_bins_figure(number: int, name: str) -> PaperEntry:
-    return PaperEntry(
-        f"figure{number}",
-        f"Accuracy by the DCG difference of the test pair, {name}",
-        "DCGLearn is much better than Other where the two rankings are close to each other.",
-        [
-            Experiment(
-                simulations.web_accuracy_by_difference,
-                {"name": name, "pairs": 1000, "edges": WEB_EDGES},
-                runs=5,
-                fast_runs=2,
-                dataset=name,
-            )
-        ],
-        difference_claims,
-        [("", Plot("method", DIFFERENCE, "accuracy", ["Other"]))],
-        note="Learned from 1000 pairs. " + SAMPLE_NOTE,
-        held_equal=VALIDATION_EQUAL,
-    )
-
-
-def web_noise_figure(number: int, name: str) -> PaperEntry:
-    return PaperEntry(
-        f"figure{number}",
-        f"Accuracy with some documents judged at random, {name}",
-        "Accuracy falls gracefully as more documents are judged at random; more pairs are better.",
-        [
-            Experiment(
-                simulations.web_accuracy_with_noise,
-                {"name": name, "sizes": WEB_NOISE_SIZES, "fractions": WEB_NOISE_FRACTIONS},
-                runs=5,
-                fast_runs=2,
-                dataset=name,
-            )
-        ],
-        _noise_claims,
-        [
-            (
-                "",
-                Plot(
-                    "method", "noise", "accuracy", [f"{WEB_NOISE_SIZES[-1]} pairs, some reversed"]
-                ),
-            )
-        ],
-        note="The caption of the paper mentions noisy pairs, its text documents judged at random. "
-        "We follow the text: a document has the same wrong grade in all lists. The dashed line has "
-        "reversed pairs instead. " + SAMPLE_NOTE,
-        held_equal=LEARNING_EQUAL + ". Documents judged at random and reversed pairs have the same "
-        "fraction, the same number of pairs and the same test pairs.",
-    )
-
-
 def _noise_claims(cells: Cells) -> list[Claim]:
     lines = [f"{m} pairs" for m in WEB_NOISE_SIZES]
     return [
@@ -532,10 +328,24 @@ def _noise_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-WEB_ENTRIES = (
-    cross_validated(figure11()),
-    cross_validated(web_bins_figure(12, WEB_DATASETS[0])),
-    cross_validated(web_bins_figure(13, WEB_DATASETS[1])),
-    web_noise_figure(14, WEB_DATASETS[0]),
-    web_noise_figure(15, WEB_DATASETS[1]),
-)
+def _web(function: Callable[..., list[Row]], name: str, **params: Any) -> Experiment:
+    return Experiment(function, {"name": name, **params}, runs=5, fast_runs=2, dataset=name)
+
+
+def _web_entries() -> Iterator[PaperEntry]:
+    curves = [_web(simulations.web_learning_curve, name, sizes=WEB_SIZES) for name in WEB_DATASETS]
+    yield cross_validated("figure11", curves, _figure11_claims)
+    for number, name in enumerate(WEB_DATASETS, 12):
+        bins = _web(simulations.web_accuracy_by_difference, name, pairs=1000, edges=WEB_EDGES)
+        yield cross_validated("web bins", [bins], difference_claims, number=number, data=name)
+    for number, name in enumerate(WEB_DATASETS, 14):
+        noise = _web(
+            simulations.web_accuracy_with_noise,
+            name,
+            sizes=WEB_NOISE_SIZES,
+            fractions=WEB_NOISE_FRACTIONS,
+        )
+        yield DESCRIBED.entry("web noise", [noise], _noise_claims, number=number, data=name)
+
+
+ENTRIES = (*_simulated_entries(), *_web_entries())

@@ -5,7 +5,7 @@ These are side-by-side judgments of simulated editors, and active learning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,45 +14,22 @@ import numpy as np
 
 from firstpage.core import Floats
 from firstpage.papers.study.claims import all_hold, greater, greater_at, no_greater, within
+from firstpage.papers.study.descriptions import Descriptions
 from firstpage.papers.study.study import (
     Cells,
     Claim,
     Experiment,
     PaperEntry,
-    PaperProtocol,
     PaperStudy,
-    Plot,
 )
 from firstpage.papers.zhou2013 import known_measure, news
-from firstpage.papers.zhou2013.known_measure import SAMPLE_NOTE, WEB_DATASETS
+from firstpage.papers.zhou2013.known_measure import WEB_DATASETS
 from firstpage.papers.zhou2013.news import COUNTS
 
 TEST_SETS = ("all", "Set1", "Set2")
 SIZES = [20, 50, 100, 150, 230]
 TIE_COSTS = [0.0, 0.001, 0.01, 0.1, 0.3, 1.0]
-FOLDS_EQUAL = (
-    "in each run: the judged pairs, their five folds, and the grid of C, which is tuned by "
-    "cross-validation on the training pairs"
-)
-EQUAL_NUMBER_HELD = FOLDS_EQUAL + ". The number of training pairs is equal as well."
-SIMULATION_NOTE = (
-    "SIMULATED: the judgments of the news search engine are not public. Editors, lists and rankers "
-    "are simulated so that the counts of Table 1 are approximately reproduced. Results hold for "
-    "such editors."
-)
-
-
-def table1() -> PaperEntry:
-    return PaperEntry(
-        "table1",
-        "Labels of side-by-side judgments (simulated editors)",
-        "13, 108, 473, 148 and 24 of 766 pairs have the labels 1 to 5.",
-        [Experiment(news.label_counts)],
-        _table1_claims,
-        paper_values=[({"label": label}, float(n)) for label, n in COUNTS.items()],
-        note=SIMULATION_NOTE,
-        held_equal="the number of queries, 766. The thresholds are calibrated to the counts.",
-    )
+DESCRIBED = Descriptions(__file__, SAMPLE_NOTE=known_measure.DESCRIBED.texts["SAMPLE_NOTE"])
 
 
 def _table1_claims(cells: Cells) -> list[Claim]:
@@ -62,21 +39,6 @@ def _table1_claims(cells: Cells) -> list[Claim]:
     ]
     text = "the counts are those of the table, within their square root"
     return [all_hold(text, comparisons, source="ours")]
-
-
-def figure16() -> PaperEntry:
-    return PaperEntry(
-        "figure16",
-        "Accuracy of Random, two standard measures and DCGLearn (simulated editors)",
-        "All are better than Random; DCGLearn is better than both standard measures on all pairs, "
-        "Set1 and Set2; Set1 is easier than Set2.",
-        [Experiment(news.method_accuracies, runs=100)],
-        _figure16_claims,
-        [("", Plot("method", None, "accuracy"))],
-        row_filter=lambda row: "method" in row,
-        note=SIMULATION_NOTE,
-        held_equal=FOLDS_EQUAL + ". The standard measures are fixed: they learn from no pairs.",
-    )
 
 
 def _figure16_claims(cells: Cells) -> list[Claim]:
@@ -104,19 +66,6 @@ def _figure16_claims(cells: Cells) -> list[Claim]:
     return [*claims, all_hold("Set1 is easier than Set2", comparisons)]
 
 
-def figure17() -> PaperEntry:
-    return PaperEntry(
-        "figure17",
-        "Accuracy by the number of training pairs (simulated editors)",
-        "Accuracy grows in general with the number of pairs.",
-        [Experiment(news.accuracy_by_training_pairs, {"sizes": SIZES}, runs=20, fast_runs=3)],
-        _figure17_claims,
-        [("", Plot("test", "pairs", "accuracy"))],
-        note=SIMULATION_NOTE,
-        held_equal=FOLDS_EQUAL + ".",
-    )
-
-
 def _figure17_claims(cells: Cells) -> list[Claim]:
     return [
         greater(
@@ -126,20 +75,6 @@ def _figure17_claims(cells: Cells) -> list[Claim]:
         )
         for s in TEST_SETS
     ]
-
-
-def figure18() -> PaperEntry:
-    return PaperEntry(
-        "figure18",
-        "Size of the learned difference by label (simulated editors)",
-        "The difference is much larger for pairs with labels 1 or 5 than with 2 or 4.",
-        [Experiment(news.method_accuracies, runs=100)],
-        _figure18_claims,
-        [("", Plot("label", None, "mean |w.d|"))],
-        row_filter=lambda row: "label" in row,
-        note=SIMULATION_NOTE + " Label 3 marks ties, which are not used for training.",
-        held_equal=FOLDS_EQUAL + ". All labels of a fold use the same learned weights.",
-    )
 
 
 def _figure18_claims(cells: Cells) -> list[Claim]:
@@ -158,24 +93,6 @@ def _figure18_claims(cells: Cells) -> list[Claim]:
             source="ours",
         ),
     ]
-
-
-def figure19() -> PaperEntry:
-    return PaperEntry(
-        "figure19",
-        "Learning from one kind of pairs only (simulated editors)",
-        "One kind only is worse over all pairs; labels 1 and 5 alone do comparatively well on "
-        "Set1; and all pairs are best in all cases.",
-        [Experiment(news.accuracy_by_training_labels, runs=200, fast_runs=3)],
-        _figure19_claims,
-        [("", Plot("trained on", None, "accuracy"))],
-        note=SIMULATION_NOTE
-        + " The paper says both that labels 1 and 5 alone perform better on Set1 and that all "
-        "pairs are best in all cases. Both are tested.",
-        held_equal=FOLDS_EQUAL
-        + ". Not equal, as in the paper: the number of training pairs (about 300 of all kinds, 260 "
-        "with labels 2 and 4, 30 with labels 1 and 5).",
-    )
 
 
 def _figure19_claims(cells: Cells) -> list[Claim]:
@@ -210,30 +127,11 @@ def _figure19_claims(cells: Cells) -> list[Claim]:
                 accuracy(kinds[0], s),
                 accuracy(news.EQUAL_NUMBER, s),
                 source="ours",
-                held_equal=EQUAL_NUMBER_HELD,
+                held_equal=DESCRIBED.texts["EQUAL_NUMBER_HELD"],
             )
             for s in TEST_SETS
         ),
     ]
-
-
-def figure20() -> PaperEntry:
-    return PaperEntry(
-        "figure20",
-        "Ties in learning: accuracy and the difference of ties (simulated editors)",
-        "As C_t grows from 0 to 1, the difference of tied pairs falls and accuracy rises a little.",
-        [Experiment(news.effect_of_tie_cost, {"costs": TIE_COSTS}, runs=100)],
-        _figure20_claims,
-        [
-            (m, Plot("measure", "C_tie", m))
-            for m in ("accuracy", "tie difference", "tie difference / |w|")
-        ],
-        note=SIMULATION_NOTE
-        + " The tie difference is the mean |w.d| of ties. It scales with the norm of w, so it is "
-        "also shown divided by |w|. Ties are held out like pairs.",
-        held_equal="in each run: the judged pairs, the ties, their folds, and C, which is tuned "
-        "once per fold without ties.",
-    )
 
 
 def _figure20_claims(cells: Cells) -> list[Claim]:
@@ -254,62 +152,12 @@ def _figure20_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-EDITOR_ENTRIES = (table1(), figure16(), figure17(), figure18(), figure19(), figure20())
-
-
 LABEL_COUNTS = [20, 50, 100, 150, 200, 250, 300]
 RANDOM_LABEL_COUNTS = [*LABEL_COUNTS, 400, 500, 600, 700, 800]
 EDITOR_LABEL_COUNTS = [20, 40, 80, 120, 160, 200]
 TARGET_ACCURACY = 0.97
 RUNS = {"random": (20, 5), "simple-margin": (20, 5), "diverse": (20, 3), "committee": (6, 1)}
-POOL_EQUAL = (
-    "in each run: the first 20 pairs, the pool, the test pairs and C (100; for editors .1). "
-    "Strategies are compared on the runs that both have. Not equal: strategies choose 5 pairs at a "
-    "time; the committee, and all strategies with editors, choose 10."
-)
 BATCH = {"random": 1, "simple-margin": 5, "diverse": 5, "committee": 10}
-THINNED = (
-    "strategies choose several pairs at a time (SimpleMargin 5, news 10), instead of one pair "
-    "after every answer."
-)
-
-
-def one_at_a_time(entry: PaperEntry, note: str) -> PaperEntry:
-    """Return an entry with the paper's protocol: the measure is learned anew after each answer."""
-    experiments = [replace(e, params={**e.params, "batch": 1}) for e in entry.experiments]
-    equal = (
-        "in each run: the first 20 pairs, the pool, the test pairs and C (100; for editors .1). "
-        "All strategies choose one pair at a time, and are compared on the runs that both have."
-    )
-    return replace(entry, thinned=THINNED, paper_protocol=PaperProtocol(experiments, note, equal))
-
-
-def simulated_figure(number: int, data: int) -> PaperEntry:
-    experiments = [
-        Experiment(
-            news.simulated_active_learning,
-            {
-                "data": data,
-                "strategy": name,
-                "sizes": RANDOM_LABEL_COUNTS if name == "random" else LABEL_COUNTS,
-                "batch": BATCH[name],
-            },
-            f"asking {data}",
-            *RUNS[name],
-        )
-        for name in RUNS
-    ]
-    return PaperEntry(
-        f"figure{number}",
-        f"SimpleMargin against random pairs, Data {data}",
-        "Chosen pairs reach better accuracy with fewer labels.",
-        experiments,
-        _active_learning_claims,
-        [("", Plot("strategy", "pairs", "accuracy", ["random"]))],
-        note="All strategies start from the same 20 pairs. They label 5 pairs at a time "
-        "(committee: 10). diverse and committee are ours.",
-        held_equal=POOL_EQUAL,
-    )
 
 
 def _active_learning_claims(cells: Cells) -> list[Claim]:
@@ -361,46 +209,6 @@ def labels_needed(cells: Cells, strategy: str, runs: int | None = None) -> float
     return None
 
 
-def figure23() -> PaperEntry:
-    names = ("random", "simple-margin")
-    experiments = [
-        Experiment(
-            news.web_active_learning,
-            {"name": s, "strategy": n, "sizes": LABEL_COUNTS, "batch": BATCH[n]},
-            f"asking {s}",
-            10,
-            2,
-            s,
-        )
-        for s in WEB_DATASETS
-        for n in names
-    ]
-    experiments += [
-        Experiment(
-            news.editor_active_learning,
-            {"strategy": n, "sizes": EDITOR_LABEL_COUNTS, "batch": 10},
-            "asking editors",
-            60,
-            3,
-        )
-        for n in names
-    ]
-    return PaperEntry(
-        "figure23",
-        "SimpleMargin against random pairs: Web10K, Web30K, news (simulated)",
-        "Chosen pairs are better in most cases; on Web10K they are worse with very few labels; on "
-        "news they need far fewer.",
-        experiments,
-        _figure23_claims,
-        [
-            (s, Plot("strategy", "pairs", f"accuracy, {s}", ["random"]))
-            for s in (*WEB_DATASETS, "simulated news")
-        ],
-        note=f"{SAMPLE_NOTE} News: {SIMULATION_NOTE}",
-        held_equal=POOL_EQUAL,
-    )
-
-
 def _figure23_claims(cells: Cells) -> list[Claim]:
     def strategies(data: str) -> Callable[[int], tuple[Floats, Floats]]:
         return lambda m: (
@@ -431,22 +239,90 @@ def _figure23_claims(cells: Cells) -> list[Claim]:
     ]
 
 
-ONE_PAIR_NOTE = (
-    "All strategies start from the same 20 pairs, and choose one pair at a time. diverse and "
-    "committee are ours."
-)
-ACTIVE_ENTRIES = (
-    one_at_a_time(simulated_figure(21, 1), ONE_PAIR_NOTE),
-    one_at_a_time(simulated_figure(22, 2), ONE_PAIR_NOTE),
-    one_at_a_time(figure23(), f"Strategies choose one pair at a time. {figure23().note}"),
-)
+def _editor_entries() -> Iterator[PaperEntry]:
+    describe = DESCRIBED.entry
+    values = [({"label": label}, float(n)) for label, n in COUNTS.items()]
+    counts = [Experiment(news.label_counts)]
+    yield describe("table1", counts, _table1_claims, fields={"paper_values": values})
+    methods = [Experiment(news.method_accuracies, runs=100)]
+    yield describe("figure16", methods, _figure16_claims, row_filter=lambda row: "method" in row)
+    pairs = Experiment(news.accuracy_by_training_pairs, {"sizes": SIZES}, runs=20, fast_runs=3)
+    yield describe("figure17", [pairs], _figure17_claims)
+    yield describe("figure18", methods, _figure18_claims, row_filter=lambda row: "label" in row)
+    labels = Experiment(news.accuracy_by_training_labels, runs=200, fast_runs=3)
+    yield describe("figure19", [labels], _figure19_claims)
+    costs = Experiment(news.effect_of_tie_cost, {"costs": TIE_COSTS}, runs=100)
+    yield describe("figure20", [costs], _figure20_claims)
+
+
+def _active_entry(
+    key: str,
+    experiments: list[Experiment],
+    claims: Callable[[Cells], list[Claim]],
+    **words: Any,
+) -> PaperEntry:
+    """Return an entry in whose printed protocol the measure is learned anew after each answer."""
+    full = [replace(e, params={**e.params, "batch": 1}) for e in experiments]
+    return DESCRIBED.entry(key, experiments, claims, paper_experiments=full, **words)
+
+
+def _simulated_labeling(data: int) -> list[Experiment]:
+    return [
+        Experiment(
+            news.simulated_active_learning,
+            {
+                "data": data,
+                "strategy": name,
+                "sizes": RANDOM_LABEL_COUNTS if name == "random" else LABEL_COUNTS,
+                "batch": BATCH[name],
+            },
+            f"asking {data}",
+            *RUNS[name],
+        )
+        for name in RUNS
+    ]
+
+
+def _web_and_editor_labeling() -> list[Experiment]:
+    names = ("random", "simple-margin")
+    experiments = [
+        Experiment(
+            news.web_active_learning,
+            {"name": s, "strategy": n, "sizes": LABEL_COUNTS, "batch": BATCH[n]},
+            f"asking {s}",
+            10,
+            2,
+            s,
+        )
+        for s in WEB_DATASETS
+        for n in names
+    ]
+    return experiments + [
+        Experiment(
+            news.editor_active_learning,
+            {"strategy": n, "sizes": EDITOR_LABEL_COUNTS, "batch": 10},
+            "asking editors",
+            60,
+            3,
+        )
+        for n in names
+    ]
 
 
 ENTRIES = (
-    *known_measure.SIMULATED_ENTRIES,
-    *known_measure.WEB_ENTRIES,
-    *EDITOR_ENTRIES,
-    *ACTIVE_ENTRIES,
+    *known_measure.ENTRIES,
+    *_editor_entries(),
+    *(
+        _active_entry(
+            "labeling",
+            _simulated_labeling(data),
+            _active_learning_claims,
+            number=20 + data,
+            data=data,
+        )
+        for data in (1, 2)
+    ),
+    _active_entry("figure23", _web_and_editor_labeling(), _figure23_claims),
 )
 ZHOU2013 = PaperStudy(
     "zhou2013",

@@ -9,7 +9,7 @@ import numpy as np
 from firstpage.core import Floats
 from firstpage.data.preferences import Utility
 from firstpage.evaluation.dcglearn import list_agreement, list_values
-from firstpage.papers.theory.checks import Evidence, TheoremCheck
+from firstpage.papers.theory.checks import Evidence, described_checks
 
 
 def _increasing_gains(rng: np.random.Generator, grades: int) -> Floats:
@@ -85,27 +85,12 @@ def proposition_1(rng: np.random.Generator, samples: int) -> Evidence:
     return Evidence(beaten == 0, numbers)
 
 
-CHECKS = [
-    TheoremCheck(
-        "zhou2013/theorem-1",
-        "with two grades, all compatible gains give the same order of rankings and the same ties",
-        theorem_1,
-    ),
-    TheoremCheck(
-        "zhou2013/theorem-1-proof",
-        "one of two rankings is always strictly better, as the proof's step from >= to > implies",
-        strict,
-        holds=False,
-        note="keep >=: the theorem stands (theorem-1)",
-    ),
-    TheoremCheck(
-        "zhou2013/example-1",
-        "with three grades, compatible gains may order two rankings differently",
-        example_1,
-    ),
-    TheoremCheck(
-        "zhou2013/proposition-1",
-        "the order by grades is best under all compatible gains and discounts",
-        proposition_1,
-    ),
-]
+CHECKS = described_checks(
+    __file__,
+    {
+        "theorem-1": theorem_1,
+        "theorem-1-proof": strict,
+        "example-1": example_1,
+        "proposition-1": proposition_1,
+    },
+)
