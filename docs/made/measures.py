@@ -7,7 +7,6 @@ from dataclasses import replace
 from firstpage.core import Table
 from firstpage.evaluation.measures import (
     ALIASES,
-    GROUPED,
     LEARNED,
     TOOLS,
     Listing,
@@ -98,7 +97,7 @@ is its NDCG; `of` may also be a path.
 def measures_page() -> str:
     listings = list_measures()
     lines = [HEAD]
-    for group in [*GROUPED, "measure files"]:
+    for group in dict.fromkeys(each.group for each in listings):
         rows = [[_link(each), each.about] for each in listings if each.group == group]
         lines += [Table([group, "description"], rows, left_aligned=2).markdown(), ""]
     lines += ["`make docs` generates this page from the docstrings of the measures.", ""]

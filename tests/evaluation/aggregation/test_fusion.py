@@ -121,9 +121,8 @@ def test_points_match_plain_references(runs, data) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n, cls in METHODS.items() if issubclass(cls, Fusion)])
-def test_every_fusion_is_named_described_and_takes_empty_ballots(name: str) -> None:
+def test_every_fusion_is_named_and_takes_empty_ballots(name: str) -> None:
     assert method(name.lower()) == method(name) == method(str(method(name)))
-    assert METHODS[name].summary
     ballots = fp.aggregation.Ballots.from_scores(np.zeros((2, 0)), [0])
     assert method(name).order(ballots).tolist() == []
     for query in ({}, {"a": 1.0}):  # a query that only one run has

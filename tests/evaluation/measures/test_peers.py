@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.evaluation.measures.names import ALL_TREC, NAMES, OFFICIAL
-from firstpage.evaluation.measures.registry import measure_classes, measures
+from firstpage.evaluation.measures.names import ALL_TREC, OFFICIAL
+from firstpage.evaluation.measures.registry import CATALOG, measure_classes, measures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*judged:firstpage.core.errors.FirstpageWarning")
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -146,8 +146,9 @@ def test_names_of_other_tools(theirs: str, ours: str) -> None:
 
 def test_every_listed_name_is_the_measure() -> None:
     classes = {cls.__name__: cls for cls in measure_classes()}
-    for ours, by_tool in NAMES.items():
-        for names in by_tool.values():
+    assert sum(len(row.tool_names) for row in CATALOG.values()) > 90
+    for ours, row in CATALOG.items():
+        for names in row.tool_names.values():
             for name in names.split(", "):
                 text = next(t for t in (f"{name}@5", name, f"{name}_5", f"{name}_0.5") if parses(t))
                 assert isinstance(fp.measure(text), classes[ours]), name

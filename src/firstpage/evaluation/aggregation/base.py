@@ -35,7 +35,6 @@ class Method:
     'RRF(c=20)'
     """
 
-    summary: ClassVar[str] = ""  # one line, for the manual
     reads_scores: ClassVar[bool] = False  # not ranks alone
 
     @property

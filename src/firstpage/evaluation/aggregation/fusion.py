@@ -86,8 +86,6 @@ class Borda(Fusion):
     [1, 0, 2]
     """
 
-    summary: ClassVar[str] = "the mean position in the rankers' lists"
-
     def _points(self, ballots: Ballots, weights: Floats) -> Floats:
         if ballots.missing == "ignore":
             return borda_points(ballots, weights)
@@ -169,7 +167,6 @@ class RRF(RankFusion):
     """
 
     c: float = 60.0
-    summary: ClassVar[str] = "sums of 1 / (c + rank)"
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {"c": (0, 1, 2, 5, 10, 20, 40, 60, 100, 200)}
 
     def __post_init__(self) -> None:
@@ -209,7 +206,6 @@ class RBC(RankFusion):
     """
 
     phi: float = 0.9
-    summary: ClassVar[str] = "sums of (1 - phi) phi^(rank - 1)"
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {
         "phi": (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
     }
@@ -241,8 +237,6 @@ class ISR(RankFusion):
     [1, 0, 2]
     """
 
-    summary: ClassVar[str] = "sums of 1 / rank^2, times the number of lists"
-
     def _terms(self, ranks: Floats) -> Floats:
         return 1.0 / ranks**2
 
@@ -266,8 +260,6 @@ class LogISR(ISR):
     >>> fp.aggregation.aggregate(ballots, "LogISR").order.tolist()
     [1, 0, 2]
     """
-
-    summary: ClassVar[str] = "sums of 1 / rank^2, times log(number of lists)"
 
     def _factors(self, counts: Floats) -> Floats | None:
         return np.log(np.maximum(counts, 1.0))
@@ -301,7 +293,6 @@ class LogNISR(ISR):
     """
 
     sigma: float = 0.01
-    summary: ClassVar[str] = "sums of 1 / rank^2, times log(number of lists + sigma)"
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {"sigma": (0.01, 0.05, 0.1, 0.3, 1.0)}
 
     def __post_init__(self) -> None:

@@ -36,8 +36,6 @@ class Copeland(Method):
     [1, 0, 2]
     """
 
-    summary: ClassVar[str] = "pairwise majority contests won less lost"
-
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         points = np.empty(ballots.positions.shape[1])
         copeland_scores(ballots.positions, weights, ballots.offsets, *vote_limits(ballots), points)
@@ -94,7 +92,6 @@ class SupervisedKemeny(Method):
     partial: PartialVotes = "weighted"
     c: float = 60.0
     tuned: ClassVar[dict[str, tuple[float, ...]]] = {"c": (10, 20, 60, 200, 1000)}
-    summary: ClassVar[str] = "quick sort by the majority of weighted votes (TopRank)"
 
     def __post_init__(self) -> None:
         if self.credit not in get_args(Credit):
@@ -131,8 +128,6 @@ class Kemeny(Method):
     >>> fp.aggregation.aggregate(ballots, "Kemeny").order.tolist()
     [1, 0, 2]
     """
-
-    summary: ClassVar[str] = "quick sort by the majority of all votes"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         return _quick_sorted(ballots, weights, *vote_limits(ballots))

@@ -62,8 +62,3 @@ def with_normalization(chosen: Method, normalize: str) -> Method:
             "CombSUM, CombMNZ and the other Comb methods do."
         )
     return replace(chosen, normalize=normalize)
-
-
-def method_summaries() -> list[tuple[str, str]]:
-    """Return the name and a one-line summary of every method."""
-    return [(name, cls.summary) for name, cls in METHODS.items()]

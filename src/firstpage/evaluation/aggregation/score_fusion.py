@@ -78,7 +78,6 @@ class CombSUM(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_SUM
-    summary: ClassVar[str] = "the sum of normalized scores"
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,6 @@ class CombMNZ(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_MNZ
-    summary: ClassVar[str] = "the sum of normalized scores, times the number of lists"
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,6 @@ class CombANZ(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_ANZ
-    summary: ClassVar[str] = "the mean of normalized scores"
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,6 @@ class CombMAX(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_MAX
-    summary: ClassVar[str] = "the greatest normalized score"
 
 
 @dataclass(frozen=True)
@@ -202,7 +198,6 @@ class CombMIN(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_MIN
-    summary: ClassVar[str] = "the least normalized score"
 
 
 @dataclass(frozen=True)
@@ -233,4 +228,3 @@ class CombMED(ScoreFusion):
     """
 
     kind: ClassVar[int] = kernel.COMB_MED
-    summary: ClassVar[str] = "the median normalized score"

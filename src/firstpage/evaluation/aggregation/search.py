@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -60,7 +60,6 @@ class KwikSort(Method):
 
     repeats: int = 10
     seed: int = 0
-    summary: ClassVar[str] = "the best of several quick sorts with random pivots"
 
     def __post_init__(self) -> None:
         check_number(self, "repeats", minimum=1, integer=True)
@@ -120,7 +119,6 @@ class LocalKemeny(Method):
     """
 
     start: Method = BORDA
-    summary: ClassVar[str] = "another method's order, neighbors put in majority order"
 
     def __post_init__(self) -> None:
         if not isinstance(self.start, Method):
@@ -153,8 +151,6 @@ class BestInsertion(Method):
     >>> fp.aggregation.aggregate(ballots, "BestInsertion").order.tolist()
     [1, 0, 2]
     """
-
-    summary: ClassVar[str] = "local search by moving single documents, from several starts"
 
     def _order(self, ballots: Ballots, weights: Floats) -> Ints:
         rankers = [
@@ -209,7 +205,6 @@ class ExactKemeny(Method):
 
     limit: int = 16
     larger: LargeComponents = "refuse"
-    summary: ClassVar[str] = "the order of minimal Kemeny cost, where majority cycles are small"
 
     def __post_init__(self) -> None:
         check_number(self, "limit", minimum=1, integer=True)

@@ -38,7 +38,6 @@ from firstpage.evaluation.measures.rank_forms import CascadeForm as CascadeForm
 from firstpage.evaluation.measures.rank_forms import PrecisionForm as PrecisionForm
 from firstpage.evaluation.measures.rank_forms import RankForm as RankForm
 from firstpage.evaluation.measures.rank_forms import TableForm as TableForm
-from firstpage.evaluation.measures.registry import GROUPED as GROUPED
 from firstpage.evaluation.measures.registry import Listing as Listing
 from firstpage.evaluation.measures.registry import MeasureLike as MeasureLike
 from firstpage.evaluation.measures.registry import conventions as conventions

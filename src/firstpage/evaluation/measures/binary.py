@@ -107,7 +107,6 @@ class P(Binary):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "precision: fraction of relevant documents in the first k ranks"
     without_cutoff: ClassVar[str] = "P@10; SetP measures the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -141,7 +140,6 @@ class Recall(Binary):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "recall: fraction of the relevant documents in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
@@ -182,7 +180,6 @@ class Rprec(Binary):
     """
 
     multiple: float = 1.0
-    about: ClassVar[str] = "precision at the number of relevant documents"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -218,7 +215,6 @@ class AP(Binary):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "average precision (its mean is MAP)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         relevant = lists.relevant_counts(self.relevance_level(convention))
@@ -255,7 +251,6 @@ class RR(Binary):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "reciprocal rank (its mean is MRR)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._first_hit(lists, convention)[0]
@@ -297,7 +292,6 @@ class Success(RR):
     0.0
     """
 
-    about: ClassVar[str] = "1 if there is a relevant document in the first k ranks, else 0"
     without_cutoff: ClassVar[str] = "Success@5; SetSuccess measures the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -326,8 +320,6 @@ class bpref(Binary):
     >>> fp.evaluate([4, 3, 2, 1], [0, 2, 0, 1], qid=[1, 1, 1, 1], measures="bpref")["bpref"]
     0.25
     """
-
-    about: ClassVar[str] = "binary preference (Buckley & Voorhees 2004)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
@@ -358,7 +350,6 @@ class Judged(Measure):
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
-    about: ClassVar[str] = "fraction of judged documents in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         if self.cutoff is None:
@@ -410,7 +401,6 @@ class RBP(Binary):
     max: float | str | None = None
     cutoff: int | None = None
     has_scale: ClassVar[bool] = True
-    about: ClassVar[str] = "rank-biased precision, binary or graded (Moffat & Zobel 2008)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -460,8 +450,6 @@ class SetP(Binary):
     0.5
     """
 
-    about: ClassVar[str] = "precision of the entire list"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._precision_recall(lists, convention)[0]
 
@@ -488,8 +476,6 @@ class SetR(SetP):
     0.5
     """
 
-    about: ClassVar[str] = "recall of the entire list"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return fill_empty(self._precision_recall(lists, convention)[1], lists, convention)
 
@@ -505,8 +491,6 @@ class SetSuccess(SetP):
     >>> result["SetSuccess"]
     1.0
     """
-
-    about: ClassVar[str] = "1 if the entire list contains a relevant document, else 0"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return (lists.retrieved_counts(self.relevance_level(convention)) > 0).astype(np.float64)
@@ -532,7 +516,6 @@ class SetF(SetP):
     """
 
     beta: float = 1.0
-    about: ClassVar[str] = "F measure of the entire list"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,8 +46,6 @@ class NumQ(Summed, Measure):
     2.0
     """
 
-    about: ClassVar[str] = "number of queries"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return np.ones(len(lists))
 
@@ -65,8 +63,6 @@ class NumRet(NumQ):
     >>> fp.evaluate([3, 2, 1], [0, 1, 1], qid=[1, 1, 2], measures="NumRet")["NumRet"]
     3.0
     """
-
-    about: ClassVar[str] = "number of retrieved documents, summed over the queries"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return lists.lengths.astype(np.float64)
@@ -93,8 +89,6 @@ class NumRel(_Count):
     2.0
     """
 
-    about: ClassVar[str] = "number of relevant documents, summed over the queries"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return lists.relevant_counts(self.relevance_level(convention)).copy()
 
@@ -109,8 +103,6 @@ class NumRelRet(_Count):
     >>> fp.evaluate({"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}}, measures="NumRelRet")["NumRelRet"]
     1.0
     """
-
-    about: ClassVar[str] = "number of relevant documents retrieved, summed over the queries"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return lists.retrieved_counts(self.relevance_level(convention))
@@ -127,8 +119,6 @@ class NumNonrelRet(_Count):
     >>> fp.evaluate(run, qrels, measures="NumNonrelRet")["NumNonrelRet"]
     1.0
     """
-
-    about: ClassVar[str] = "number of judged non-relevant documents retrieved, summed"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
@@ -154,7 +144,6 @@ class Hits(Binary):
     value_range: ClassVar[tuple[float, float] | None] = None
 
     cutoff: int | None = None
-    about: ClassVar[str] = "number of relevant documents in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         if self.cutoff is None:
@@ -180,7 +169,6 @@ class F1(Hits):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "harmonic mean of precision and recall in the first k ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         hits = super().values(lists, convention)
@@ -207,7 +195,6 @@ class RelP(Hits):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "precision in the first k ranks, relative to the best possible"
     without_cutoff: ClassVar[str] = "RelP@10; SetRelP measures the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -227,8 +214,6 @@ class SetRelP(SetP):
     1.0
     """
 
-    about: ClassVar[str] = "precision of the entire list, relative to the best possible"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
         best = np.minimum(lists.relevant_counts(level), lists.lengths)
@@ -245,8 +230,6 @@ class SetAP(SetP):
     >>> fp.evaluate({"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}}, measures="SetAP")["SetAP"]
     0.5
     """
-
-    about: ClassVar[str] = "precision times recall of the entire list"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         precision, recall = self._precision_recall(lists, convention)
@@ -279,7 +262,6 @@ class SetUtility(Binary):
     relevant: float = 1.0
     nonrelevant: float = -1.0
     missed: float = 0.0
-    about: ClassVar[str] = "weighted counts of retrieved documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
@@ -314,7 +296,6 @@ class Unjudged(Measure):
 
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
-    about: ClassVar[str] = "fraction of unjudged documents in the first k ranks"
     without_cutoff: ClassVar[str] = "Unjudged@10"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:

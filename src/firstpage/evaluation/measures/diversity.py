@@ -233,7 +233,6 @@ class AlphaDCG(Novelty):
     alpha: float = 0.5
     cutoff: int | None = None
     text_name: ClassVar[str] = "alpha-DCG"
-    about: ClassVar[str] = "DCG of subtopics, with shrinking gains (Clarke et al. 2008)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -266,7 +265,6 @@ class AlphaNDCG(AlphaDCG):
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     text_name: ClassVar[str] = "alpha-nDCG"
-    about: ClassVar[str] = "alpha-DCG divided by that of an ideal list"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         return self._normalized(lists, relevant)
@@ -291,7 +289,6 @@ class ERRIA(AlphaDCG):
     """
 
     text_name: ClassVar[str] = "ERR-IA"
-    about: ClassVar[str] = "intent-aware expected reciprocal rank"
 
     def _discount(self, size: int) -> Floats:
         return 1.0 / np.arange(1, size + 1)
@@ -313,7 +310,6 @@ class nERRIA(ERRIA):
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     text_name: ClassVar[str] = "nERR-IA"
-    about: ClassVar[str] = "ERR-IA divided by that of an ideal list"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         return self._normalized(lists, relevant)
@@ -347,7 +343,6 @@ class NRBP(Novelty):
 
     alpha: float = 0.5
     beta: float = 0.5
-    about: ClassVar[str] = "novelty- and rank-biased precision"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -382,7 +377,6 @@ class nNRBP(NRBP):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "NRBP divided by that of an ideal list"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         return self._normalized(lists, relevant)
@@ -413,7 +407,6 @@ class StRecall(Novelty):
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
-    about: ClassVar[str] = "fraction of the subtopics covered by the first k ranks"
 
     def _alpha(self) -> float:
         return 1.0
@@ -447,7 +440,6 @@ class PIA(StRecall):
     """
 
     text_name: ClassVar[str] = "P-IA"
-    about: ClassVar[str] = "mean over the subtopics of the precision in the first k ranks"
     without_cutoff: ClassVar[str] = "P-IA@10"
 
     def _alpha(self) -> float:
@@ -475,7 +467,6 @@ class APIA(Diversity):
     """
 
     text_name: ClassVar[str] = "AP-IA"
-    about: ClassVar[str] = "mean of average precision over the subtopics"
 
     def _values(self, lists: RankedLists, relevant: RelevantSubtopics) -> Floats:
         counts = _subtopic_counts(lists, relevant)

@@ -45,7 +45,6 @@ class CG(Gained):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "cumulative gain"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
@@ -71,8 +70,6 @@ class nERR(ERR):
     >>> fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="nERR")["nERR"]
     0.5
     """
-
-    about: ClassVar[str] = "ERR divided by that of the ideal order"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         cutoff, scale = kernel_cutoff(self.cutoff), self.greatest_labels(lists)
@@ -112,7 +109,6 @@ class Q(Gained):
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     beta: float = 1.0
-    about: ClassVar[str] = "Q-measure: average precision of graded relevance (Sakai 2004)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,7 +140,6 @@ class G(Gained):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "normalized gain G of trec_eval: between AP and NDCG"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
@@ -169,7 +164,6 @@ class NDCGrel(Discounted):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "mean of NDCG at the ranks of the relevant documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         gains, ideal, offsets = self._gains(lists, convention, lists.max_labels)
@@ -195,7 +189,6 @@ class Rndcg(NDCGrel):
     1.0
     """
 
-    about: ClassVar[str] = "mean of NDCG at the ranks where the ideal gain changes"
     _kernel = staticmethod(kernel.ndcg_at_levels)
 
 
@@ -226,7 +219,6 @@ class RBPResidual(Measure):
 
     p: float = 0.8
     lower_is_better: ClassVar[bool] = True
-    about: ClassVar[str] = "uncertainty of RBP due to unjudged and unseen documents"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         kernel, p, all_ranks = graded.rank_biased_precision, float(self.p), 2**62

@@ -215,7 +215,6 @@ class DCG(Discounted):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "discounted cumulative gain"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         self._check_overflow(lists, convention)
@@ -265,7 +264,6 @@ class NDCG(Discounted):
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     cutoff: int | None = None
-    about: ClassVar[str] = "normalized DCG"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         lists.ideal(kernel_cutoff(self.cutoff))  # sorted once, for the greatest labels too
@@ -311,7 +309,6 @@ class MeanNDCG(Discounted):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "mean of NDCG over all cut-offs"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         kind, table = self.gain_table(lists, convention)
@@ -366,7 +363,6 @@ class ERR(Measure):
 
     max: float | str | None = None
     cutoff: int | None = None
-    about: ClassVar[str] = "expected reciprocal rank (Chapelle et al. 2009)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -547,7 +543,6 @@ class kNDCG(_TopK):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "kappa-NDCG, for top-k truths (Niu et al. 2012, eq. 2)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._ndcg.values(self.position_aware(lists), convention)
@@ -589,7 +584,6 @@ class kERR(_TopK):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "kappa-ERR, for top-k truths (Niu et al. 2012, eq. 3)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         relabeled = self.position_aware(lists)

@@ -7,72 +7,12 @@ tool as a text of ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from firstpage.core import MeasureError, split_arguments
 
 TOOLS = ("trec_eval", "ir_measures", "ranx", "ndeval")
-NAMES: dict[str, dict[str, str]] = {  # our measure: its name by tool
-    "NDCG": {"trec_eval": "ndcg, ndcg_cut", "ir_measures": "nDCG", "ranx": "ndcg, ndcg_burges"},
-    "DCG": {"ranx": "dcg, dcg_burges"},
-    "NDCGrel": {"trec_eval": "ndcg_rel"},
-    "Rndcg": {"trec_eval": "Rndcg"},
-    "ERR": {"ir_measures": "ERR"},
-    "G": {"trec_eval": "G"},
-    "AP": {"trec_eval": "map, map_cut", "ir_measures": "AP", "ranx": "map"},
-    "GMAP": {"trec_eval": "gm_map"},
-    "AP11": {"trec_eval": "11pt_avg"},
-    "IPrec": {"trec_eval": "iprec_at_recall", "ir_measures": "IPrec"},
-    "infAP": {"trec_eval": "infAP", "ir_measures": "infAP"},
-    "P": {"trec_eval": "P", "ir_measures": "P", "ranx": "precision"},
-    "RelP": {"trec_eval": "relative_P"},
-    "Recall": {"trec_eval": "recall", "ir_measures": "R", "ranx": "recall"},
-    "F1": {"ranx": "f1"},
-    "RR": {"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr"},
-    "Rprec": {
-        "trec_eval": "Rprec, Rprec_mult", "ir_measures": "Rprec", "ranx": "r-precision",
-    },
-    "Success": {"trec_eval": "success", "ir_measures": "Success", "ranx": "hit_rate"},
-    "Hits": {"ranx": "hits"},
-    "bpref": {"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
-    "GMbpref": {"trec_eval": "gm_bpref"},
-    "binG": {"trec_eval": "binG"},
-    "RBP": {"trec_eval": "rbp", "ir_measures": "RBP", "ranx": "rbp"},
-    "RBPResidual": {"trec_eval": "rbp_resid"},
-    "Accuracy": {"ir_measures": "Accuracy"},
-    "SetP": {"trec_eval": "set_P", "ir_measures": "SetP"},
-    "SetR": {"trec_eval": "set_recall", "ir_measures": "SetR"},
-    "SetF": {"trec_eval": "set_F", "ir_measures": "SetF"},
-    "SetRelP": {"trec_eval": "set_relative_P", "ir_measures": "SetRelP"},
-    "SetAP": {"trec_eval": "set_map", "ir_measures": "SetAP"},
-    "SetUtility": {"trec_eval": "utility"},
-    "NumQ": {"trec_eval": "num_q", "ir_measures": "NumQ"},
-    "NumRet": {"trec_eval": "num_ret", "ir_measures": "NumRet"},
-    "NumRel": {"trec_eval": "num_rel", "ir_measures": "NumRel"},
-    "NumRelRet": {"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet"},
-    "NumNonrelRet": {"trec_eval": "num_nonrel_judged_ret"},
-    "Judged": {"ir_measures": "Judged"},
-    "Unjudged": {"trec_eval": "unj"},
-    "INST": {"ir_measures": "INST"},
-    "INSQ": {"ir_measures": "INSQ"},
-    "BPM": {"ir_measures": "BPM"},
-    "SDCG": {"ir_measures": "SDCG"},
-    "NERR8": {"ir_measures": "NERR8"},
-    "NERR9": {"ir_measures": "NERR9"},
-    "NERR10": {"ir_measures": "NERR10"},
-    "NERR11": {"ir_measures": "NERR11"},
-    "RBO": {"ir_measures": "Compat"},
-    "AlphaDCG": {"ir_measures": "alpha_DCG", "ndeval": "alpha-DCG"},
-    "AlphaNDCG": {"ir_measures": "alpha_nDCG", "ndeval": "alpha-nDCG"},
-    "ERRIA": {"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
-    "nERRIA": {"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
-    "NRBP": {"ir_measures": "NRBP", "ndeval": "NRBP"},
-    "nNRBP": {"ir_measures": "nNRBP", "ndeval": "nNRBP"},
-    "APIA": {"ir_measures": "AP_IA", "ndeval": "MAP-IA"},
-    "PIA": {"ir_measures": "P_IA", "ndeval": "P-IA"},
-    "StRecall": {"ir_measures": "StRecall", "ndeval": "strec"},
-}  # fmt: skip
 ALIASES = {  # names without case, hyphens, underscores and periods: ours
     "map": "AP", "mrr": "RR", "mr": "RR", "reciprank": "RR", "precision": "P", "prec": "P",
     "pre": "P", "r": "Recall", "hitrate": "Success", "hit": "Success", "rprecision": "Rprec",
@@ -92,42 +32,30 @@ DEFAULTS: dict[str, tuple[object, ...]] = {  # parameters of trec_eval's measure
 }  # fmt: skip
 SET = ("utility", "set_P", "set_relative_P", "set_recall", "set_map", "set_F")
 COUNTS = ("num_q", "num_ret", "num_rel", "num_rel_ret")
+
+
+def _each(name: str, parameters: Iterable[object]) -> list[str]:
+    return [f"{name}_{parameter}" for parameter in parameters]
+
+
 OFFICIAL = (
-    *COUNTS,
-    "map",
-    "gm_map",
-    "Rprec",
-    "bpref",
-    "recip_rank",
-    *(f"iprec_at_recall_{x}" for x in RECALLS),
-    *(f"P_{k}" for k in CUTOFFS),
+    *(*COUNTS, "map", "gm_map", "Rprec", "bpref", "recip_rank"),
+    *_each("iprec_at_recall", RECALLS),
+    *_each("P", CUTOFFS),
 )
 ALL_TREC = (
     *OFFICIAL,
-    *(f"recall_{k}" for k in CUTOFFS),
-    "infAP",
-    "gm_bpref",
-    *(f"Rprec_mult_{x}" for x in DEFAULTS["rprec_mult"]),
-    "utility",
-    "11pt_avg",
-    "binG",
-    "G",
-    "ndcg",
-    "ndcg_rel",
-    "Rndcg",
-    *(f"ndcg_cut_{k}" for k in CUTOFFS),
-    *(f"map_cut_{k}" for k in CUTOFFS),
-    *(f"relative_P_{k}" for k in CUTOFFS),
-    *(f"success_{k}" for k in DEFAULTS["success"]),
-    "set_P",
-    "set_relative_P",
-    "set_recall",
-    "set_map",
-    "set_F",
-    "num_nonrel_judged_ret",
-    "rbp_p=0.9",
-    "rbp_resid_p=0.9",
-    *(f"unj_{k}" for k in DEFAULTS["unj"]),
+    *_each("recall", CUTOFFS),
+    *("infAP", "gm_bpref"),
+    *_each("Rprec_mult", DEFAULTS["rprec_mult"]),
+    *("utility", "11pt_avg", "binG", "G", "ndcg", "ndcg_rel", "Rndcg"),
+    *_each("ndcg_cut", CUTOFFS),
+    *_each("map_cut", CUTOFFS),
+    *_each("relative_P", CUTOFFS),
+    *_each("success", DEFAULTS["success"]),
+    *("set_P", "set_relative_P", "set_recall", "set_map", "set_F", "num_nonrel_judged_ret"),
+    *("rbp_p=0.9", "rbp_resid_p=0.9"),
+    *_each("unj", DEFAULTS["unj"]),
 )
 GROUPS = {"official": OFFICIAL, "all_trec": ALL_TREC, "set": (*COUNTS, *SET)}
 

@@ -64,7 +64,6 @@ class Tau(Measure):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (-1.0, 1.0)
-    about: ClassVar[str] = "Kendall's tau (tau-b: corrected for ties)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         concordant, discordant, tied_scores, tied_labels, pairs = _concordance(lists)
@@ -88,7 +87,6 @@ class PairAccuracy(Measure):
     """
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
-    about: ClassVar[str] = "fraction of preferences in the correct order"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         concordant, discordant, _, tied_labels, all_pairs = _concordance(lists)
@@ -139,7 +137,6 @@ class WKT(Measure):
     weights: tuple[float, ...] | str | None = None
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
-    about: ClassVar[str] = "weighted Kendall's tau distance (Lan et al. 2013, eq. 12)"
 
     def __post_init__(self) -> None:
         weights = None if self.weights is None else rank_weights(self.weights)
@@ -254,7 +251,6 @@ class TopK01(Measure):
 
     cutoff: int | None = None
     lower_is_better: ClassVar[bool] = True
-    about: ClassVar[str] = "top-k true loss (Xia et al. 2009, eq. 5)"
     without_cutoff: ClassVar[str] = "TopK01@3; Perm01 takes all ranks"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
@@ -280,7 +276,6 @@ class Perm01(Measure):
 
     value_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     lower_is_better: ClassVar[bool] = True
-    about: ClassVar[str] = "permutation 0-1 loss (Xia et al. 2009, eq. 2)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return _mismatch_probability(lists, ALL)
@@ -347,8 +342,6 @@ class ppref(_Preferences):
     0.5
     """
 
-    about: ClassVar[str] = "precision of preferences (Carterette & Bennett 2008)"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return self._precision(lists, np.ones(int(lists.judged_only.lengths.max(initial=0))))
 
@@ -371,8 +364,6 @@ class nwppref(_Preferences):
     >>> result["nwppref@1"]
     0.5
     """
-
-    about: ClassVar[str] = "normalized weighted precision of preferences"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         longest = int(lists.judged_only.lengths.max(initial=0))
@@ -421,7 +412,6 @@ class RBO(Measure):
     p: float = 0.9
     truncated: bool = False
     cutoff: int | None = None
-    about: ClassVar[str] = "rank-biased overlap with the ideal order (compatibility)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = convention.rel if self.rel is None else self.rel

@@ -54,7 +54,6 @@ class IPrec(Binary):
     """
 
     recall: float = 0.0
-    about: ClassVar[str] = "interpolated precision at a recall"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,8 +86,6 @@ class AP11(Binary):
     0.5
     """
 
-    about: ClassVar[str] = "mean interpolated precision at 11 recalls (11pt_avg)"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         values = _at_recalls(self, lists, convention, ELEVEN_POINTS).mean(axis=1)
         return fill_empty(values, lists, convention)
@@ -113,7 +110,6 @@ class GMAP(AP):
     0.7071
     """
 
-    about: ClassVar[str] = "geometric mean of average precision over the queries"
     per_query: ClassVar[str] = "logarithms of AP"
     value_range: ClassVar[tuple[float, float] | None] = (math.log(MIN_GEOMETRIC), 0.0)
 
@@ -138,7 +134,6 @@ class GMbpref(bpref):
     1.0
     """
 
-    about: ClassVar[str] = "geometric mean of bpref over the queries"
     per_query: ClassVar[str] = "logarithms of bpref"
     value_range: ClassVar[tuple[float, float] | None] = (math.log(MIN_GEOMETRIC), 0.0)
 
@@ -170,8 +165,6 @@ class infAP(Binary):
     >>> round(fp.evaluate(run, qrels, measures="infAP")["infAP"], 4)
     1.0
     """
-
-    about: ClassVar[str] = "inferred average precision (Yilmaz & Aslam 2006)"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         level = self.relevance_level(convention)
@@ -206,8 +199,6 @@ class binG(Binary):
     1.0
     """
 
-    about: ClassVar[str] = "binary G of trec_eval: between AP and NDCG"
-
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         out = np.empty(len(lists))
         relevant = lists.relevant_counts(self.relevance_level(convention))
@@ -235,7 +226,6 @@ class Accuracy(Binary):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "fraction of retrieved pairs with the relevant document first"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
         return kernel_values(

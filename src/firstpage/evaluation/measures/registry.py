@@ -10,6 +10,7 @@ from dataclasses import Field, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from firstpage.core import (
@@ -29,44 +30,33 @@ from firstpage.evaluation.measures.convention import CONVENTIONS, named_settings
 from firstpage.evaluation.measures.functions import FunctionMeasure
 from firstpage.evaluation.measures.graded import ERR, NDCG
 from firstpage.evaluation.measures.learned import LEARNED
-from firstpage.evaluation.measures.names import ALIASES, NAMES, expand, translate
+from firstpage.evaluation.measures.names import ALIASES, TOOLS, expand, translate
 
 MeasureLike = str | Measure | Utility | Callable[..., float]
-GROUPED: dict[str, tuple[str, ...]] = {  # modules and classes, by groups as they are listed
-    "graded relevance": (
-        "graded.NDCG", "graded.DCG", "gains.CG", "graded.MeanNDCG", "gains.NDCGrel", "gains.Rndcg",
-        "graded.ERR", "gains.nERR", "gains.Q", "gains.G", "graded.kNDCG", "graded.kERR",
-    ),
-    "binary relevance": (
-        "binary.AP", "recall.GMAP", "recall.AP11", "recall.IPrec", "recall.infAP", "binary.P",
-        "counts.RelP", "binary.Recall", "counts.F1", "binary.RR", "binary.Rprec", "binary.Success",
-        "counts.Hits", "binary.bpref", "recall.GMbpref", "recall.binG", "binary.RBP",
-        "gains.RBPResidual", "recall.Accuracy",
-    ),
-    "sets and counts": (
-        "binary.SetP", "binary.SetR", "binary.SetF", "binary.SetSuccess", "counts.SetRelP",
-        "counts.SetAP", "counts.SetUtility", "counts.NumQ", "counts.NumRet", "counts.NumRel",
-        "counts.NumRelRet", "counts.NumNonrelRet", "binary.Judged", "counts.Unjudged",
-    ),
-    "user models": (
-        "user_models.INST", "user_models.INSQ", "user_models.BPM", "user_models.SDCG",
-        "user_models.NERR8", "user_models.NERR9", "user_models.NERR10", "user_models.NERR11",
-    ),
-    "order": (
-        "order.ppref", "order.nwppref", "order.Tau", "order.PairAccuracy", "order.RBO", "order.WKT",
-        "order.TopK01", "order.Perm01",
-    ),
-    "diversity": (
-        "diversity.AlphaNDCG", "diversity.AlphaDCG", "diversity.ERRIA", "diversity.nERRIA",
-        "diversity.NRBP", "diversity.nNRBP", "diversity.APIA", "diversity.PIA",
-        "diversity.StRecall",
-    ),
-}  # fmt: skip
-_MODULES = {
-    name: f"{__package__}.{module}"
-    for group in GROUPED.values()
-    for module, name in (path.split(".") for path in group)
-}
+
+
+@dataclass(frozen=True)
+class CatalogRow:
+    """A line of catalog.tsv, which has all measures of this package in the order of listings."""
+
+    group: str
+    measure: str
+    description: str
+    tool_names: Mapping[str, str]
+
+
+def _read_catalog() -> dict[str, CatalogRow]:
+    """Return the lines of catalog.tsv by the name of the class."""
+    lines = (Path(__file__).parent / "catalog.tsv").read_text("utf-8").splitlines()[1:]
+    catalog = {}
+    for group, measure, *names, description in (line.split("\t") for line in lines):
+        tool_names = {tool: name for tool, name in zip(TOOLS, names, strict=True) if name}
+        row = CatalogRow(group, measure, description, tool_names)
+        catalog[measure.partition(".")[2]] = row
+    return catalog
+
+
+CATALOG = _read_catalog()
 REGISTERED: dict[str, type[Measure]] = {}
 
 CONDENSED = re.compile(r"\s*(?:condensed|judged_only)\s*=\s*true\s*", re.IGNORECASE)
@@ -81,18 +71,21 @@ def _plain(name: str) -> str:
     return canonical_name(name.replace("κ", "k").replace("α", "alpha"))
 
 
-BY_NAME = {_plain(name): name for name in _MODULES}  # class names by plain names
+BY_NAME = {_plain(name): name for name in CATALOG}  # class names by plain names
 BY_NAME |= {alias: BY_NAME[_plain(name)] for alias, name in ALIASES.items()}
 
 
 def measure_classes() -> tuple[type[Measure], ...]:
     """Return all measures of this package."""
-    return tuple(map(_class, _MODULES))
+    return tuple(map(_class, CATALOG))
 
 
 def _class(name: str) -> type[Measure]:
     """Return the class of a name; the module of a measure is imported when it is first used."""
-    cls: type[Measure] = REGISTERED.get(name) or getattr(import_module(_MODULES[name]), name)
+    if name in REGISTERED:
+        return REGISTERED[name]
+    module = CATALOG[name].measure.partition(".")[0]
+    cls: type[Measure] = getattr(import_module(f"{__package__}.{module}"), name)
     return cls
 
 
@@ -374,7 +367,7 @@ def measures_by_text(texts: MeasureLike | Iterable[MeasureLike]) -> dict[str, Me
 
 
 def _unknown(name: str) -> MeasureError:
-    known = {_plain(listed): listed for listed in (*_MODULES, *REGISTERED)}
+    known = {_plain(listed): listed for listed in (*CATALOG, *REGISTERED)}
     near = get_close_matches(_plain(name), BY_NAME, 3, 0.5)
     names = list(dict.fromkeys(BY_NAME[n] for n in near))
     if names:
@@ -449,17 +442,18 @@ class Listing:
 
 def list_measures() -> list[Listing]:
     """Return all measures by group, with those of measure files and registered ones last."""
-    paths = [(group, path) for group, paths in GROUPED.items() for path in paths]
-    groups = [(group, _class(path.partition(".")[2])) for group, path in paths]
-    groups += [("your own", cls) for cls in REGISTERED.values()]
+    catalog = CATALOG | {
+        name: CatalogRow("your own", name, cls.about, {}) for name, cls in REGISTERED.items()
+    }
     rows = []
-    for group, cls in groups:
+    for row_name, row in catalog.items():
+        cls = _class(row_name)
         inside = ", ".join(f.name for f in text_parameters(cls) if f.name != "condensed")
         signature = cls.text_name or cls.__name__
         signature += f"({inside})" if inside else ""
         signature += "@n" if any(f.name == "cutoff" for f in fields(cls)) else ""
-        about = cls.about + (" (lower is better)" if cls.lower_is_better else "")
-        rows.append(Listing(group, signature, about, cls.__name__, NAMES.get(cls.__name__, {})))
+        about = row.description + (" (lower is better)" if cls.lower_is_better else "")
+        rows.append(Listing(row.group, signature, about, cls.__name__, row.tool_names))
     for name, learned in LEARNED.items():
         signature = f"{name}(file, form, segment)@n"
         rows.append(Listing("measure files", signature, learned.about, name, {}))

@@ -197,8 +197,6 @@ class INSQ(_Goal):
     0.3882
     """
 
-    about: ClassVar[str] = "expected gain of a user with a goal (Moffat et al. 2012)"
-
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
         return np.broadcast_to(((rank + 2 * self.T - 1) / (rank + 2 * self.T)) ** 2, gains.shape)
 
@@ -222,8 +220,6 @@ class INST(_Goal):
     >>> round(result["INST"], 4)
     0.6083
     """
-
-    about: ClassVar[str] = "expected gain of a user with an adaptive goal (Moffat et al. 2015)"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
         left = rank + 2 * self.T - np.cumsum(gains, axis=1)
@@ -251,7 +247,6 @@ class BPM(_Goal):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "mean gain until a goal or rank k is reached (Zhang et al. 2017)"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
         return (np.cumsum(gains, axis=1) < self.T).astype(np.float64)
@@ -279,7 +274,6 @@ class NERR8(UserModel):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "near ERR: goes on with probability 1 - gain (Azzopardi et al. 2021)"
     without_cutoff: ClassVar[str] = "NERR8@10"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
@@ -308,7 +302,6 @@ class NERR9(UserModel):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "near ERR: and with a discount by rank (Azzopardi et al. 2021)"
     without_cutoff: ClassVar[str] = "NERR9@10"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
@@ -337,7 +330,6 @@ class NERR10(UserModel):
     """
 
     p: float = 0.9
-    about: ClassVar[str] = "near ERR: and with a persistence as RBP (Azzopardi et al. 2021)"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
         return self.p * (1.0 - gains)
@@ -358,8 +350,6 @@ class NERR11(_Goal):
     >>> round(fp.evaluate([2, 1], [0, 1], qid=[1, 1], measures="NERR11")["NERR11"], 4)
     0.3077
     """
-
-    about: ClassVar[str] = "near ERR: and with a goal as INSQ (Azzopardi et al. 2021)"
 
     def _continuation(self, gains: Floats, rank: Floats) -> Floats:
         return (1.0 - gains) * ((rank + 2 * self.T - 1) / (rank + 2 * self.T)) ** 2
@@ -390,7 +380,6 @@ class SDCG(ScaledGains):
     """
 
     cutoff: int | None = None
-    about: ClassVar[str] = "DCG scaled by the greatest label at all of the first k ranks"
     without_cutoff: ClassVar[str] = "SDCG@10"
 
     def values(self, lists: RankedLists, convention: Convention) -> Floats:
