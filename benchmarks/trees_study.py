@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,8 +55,13 @@ class Split(NamedTuple):
     test: fp.Dataset
 
 
-def family(queries: int, noise: float, relevant: float, seed: int) -> fp.Dataset:
-    """Return lists whose grades are a nonlinear function of hidden factors, with noise."""
+def family(
+    queries: int, noise: float, relevant: float, seed: int, ordered: bool = False
+) -> fp.Dataset:
+    """Return lists whose grades are a nonlinear function of hidden factors, with noise.
+
+    Where they are `ordered`, the labels are those of the first ten documents in order.
+    """
     from scipy.special import ndtri
 
     world, rng = np.random.default_rng(777), np.random.default_rng(seed)  # one world for all
@@ -80,15 +86,17 @@ def family(queries: int, noise: float, relevant: float, seed: int) -> fp.Dataset
     utility += noise * rng.normal(size=len(query)) + 0.6 * rng.normal(size=queries)[query]
     deviation = np.sqrt(1 + noise**2 + 0.36)
     y = sum((utility > deviation * ndtri(1 - relevant * x)).astype(float) for x in (1.0, 0.35))
-    return fp.Dataset.from_arrays(X.astype(np.float32), y, query)
+    data = fp.Dataset.from_arrays(X.astype(np.float32), utility if ordered else y, query)
+    return data.with_labels(data.truth.top_k(10).labels) if ordered else data
 
 
-def synthetic(name: str, draw: int) -> list[Split]:
+def synthetic(name: str, draw: int, ordered: bool = False) -> list[Split]:
     """Return one draw of a family."""
     queries, noise, relevant = FAMILIES[name]
     first = 10 * draw + 1000 * list(FAMILIES).index(name)
     sizes = queries, max(queries // 3, 40), 1200
-    return [Split(*(family(n, noise, relevant, first + at) for at, n in enumerate(sizes)))]
+    parts = (family(n, noise, relevant, first + at, ordered) for at, n in enumerate(sizes))
+    return [Split(*parts)]
 
 
 def inner_folds(folder: Path) -> list[Split]:
@@ -298,16 +306,77 @@ def objective_study(sets: dict[str, list[Split]], seeds: list[int]) -> None:
     show(f"mean rank over {len(sets)} sets", ["system", "mean rank"], order)
 
 
+# --- trees for a learned measure
+
+EDITORS = {  # gains of the grades 0, 1, 2; the discount of a position as a fraction of that above
+    "best grade, first positions": ((0.0, 0.0, 1.0), 0.6),
+    "any relevant, whole page": ((0.0, 1.0, 1.0), 1.0),
+}
+PREFERENCES, PAGE, EDITOR_NOISE = 2000, 10, 0.3
+
+
+def learn_measure(train: fp.Dataset, gains: Sequence[float], decay: float, path: Path) -> float:
+    """Write the measure that is learned from an editor's choices; return its accuracy."""
+    rng, discount = np.random.default_rng(0), decay ** np.arange(PAGE)
+    pages = np.zeros((2 * PREFERENCES, PAGE), np.int64)
+    for page, at in zip(pages, np.repeat(rng.integers(0, len(train), PREFERENCES), 2), strict=True):
+        y = train.y[train.offsets[at] : train.offsets[at + 1]]
+        page[:] = y[np.argsort(-y - rng.normal(0, rng.uniform(0.3, 2), len(y)))][:PAGE]
+    left, right = pages[::2], pages[1::2]
+    gap = (np.asarray(gains)[left] - np.asarray(gains)[right]) @ discount
+    seen = gap + EDITOR_NOISE * gap.std() * rng.normal(size=len(gap))
+    learner = fp.dcglearn.DCGLearn(K=PAGE).fit(left, right, np.where(seen > 0, 1, -1))
+    learner.utility_.save(path)
+    return float(learner.accuracy_)
+
+
+def editor_study(draws: list[int]) -> None:
+    """Print by how much trees for a measure beat trees for NDCG@10, by that measure."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (gains, decay) in EDITORS.items():
+            splits = [synthetic("300 queries", draw)[0] for draw in draws]
+            paths = [Path(folder) / f"{len(rows)}-{draw}.json" for draw in draws]
+            for split, path in zip(splits, paths, strict=True):
+                accuracy = learn_measure(split.train, gains, decay, path)
+                print(name, f"agrees with {accuracy:.3f} of the choices", file=sys.stderr)
+            rows += compared(f"editors: {name}", splits, [f"NDCG({path})@10" for path in paths])
+        splits = [synthetic("300 queries", draw, ordered=True)[0] for draw in draws]
+        rows += compared("top 10 in order", splits, ["kNDCG(k=10)@10"] * len(draws))
+    head = ["truth", "ranker", "trained for NDCG@10", "difference if trained for the measure"]
+    show(f"by the learned measure, or kNDCG(k=10)@10; draws {draws}", head, rows)
+
+
+def compared(name: str, splits: list[Split], measures: list[str]) -> list[list[str]]:
+    """Return a row per ranker: the measure of both trees on the test queries of all draws."""
+    trees = f"scorer=trees(leaves=8, rate=0.1, min_docs={MIN_DOCS}, count={COUNT}))"
+    rows = []
+    for ranker in ("LambdaRank(", "PLRank(samples=4, ", "YetiRank("):
+        values: list[list[np.ndarray]] = [[], []]
+        for split, measure in zip(splits, measures, strict=True):
+            for target, measured in zip(("NDCG@10", measure), values, strict=True):
+                scores = ours(f"{ranker}measure='{target}', {trees}", split, 0)
+                result = fp.evaluate(scores, split.test, measures=measure, ci=False)
+                measured.append(np.asarray(result.per_query(measure)))
+        base, own = map(np.concatenate, values)
+        rows.append([name, ranker.partition("(")[0], f"{base.mean():.4f}", difference(own, base)])
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="the folder of mq2008, ohsumed")
     parser.add_argument("--sets", default="ohsumed,mq2008", help="folders of --data with folds")
     parser.add_argument("--families", default=";".join(FAMILIES), help="synthetic, or none")
-    parser.add_argument("--part", choices=["stopping", "objectives"], default="stopping")
+    parser.add_argument("--part", choices=["stopping", "objectives", "editors"], default="stopping")
     parser.add_argument("--draw", type=int, default=0, help="the draw of the synthetic families")
     parser.add_argument("--seeds", default="0", help="seeds, as in 0,1")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
+    if chosen.part == "editors":
+        editor_study([chosen.draw, chosen.draw + 1])
+        return
     names = [] if chosen.families == "none" else chosen.families.split(";")
     sets = {name: synthetic(name, chosen.draw) for name in names}
     if chosen.data is not None:

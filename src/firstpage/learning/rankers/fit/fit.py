@@ -270,12 +270,8 @@ class ForestWatcher:
     def __init__(self, request: FitRequest, forests: int) -> None:
         self._scores: Floats | None = None
         self.average = request.watcher(lambda params, X: self._scores, path=True)
-        silent = replace(request, progress=None, verbose=False)
-        self._each = [self.average]
-        if forests > 1:
-            self._each = [
-                silent.watcher(lambda params, X: self._scores, path=True) for _ in range(forests)
-            ]
+        self._counts = np.zeros(forests, np.int64)  # the best number of trees; 0: not measured
+        self._means: list[float | None] = [None] * forests  # the measure with that number
         self._stopped = np.zeros(forests, bool)
         self._best: Floats | None = None  # scores of the forests with their best numbers of trees
 
@@ -284,28 +280,30 @@ class ForestWatcher:
 
         Returns which forests stop.
         """
-        self._scores, improved = valid, None
-        if valid is not None and len(self._each) > 1:
-            self._best = np.zeros_like(valid) if self._best is None else self._best
-            improved = False
-            for forest, own in enumerate(self._each):
-                if self._stopped[forest]:
-                    continue
-                self._scores = valid[:, forest] * len(self._each)  # LightGBM's are divided by it
-                self._stopped[forest] = own(number, loss, number)
-                if own.best is None or own.best.iteration == number:
-                    self._best[:, forest], improved = valid[:, forest], True
+        if valid is None or valid.ndim == 1:
+            self._scores = valid
+            return self.average(number, loss, number)
+        if self._best is None:
+            self._best = valid.copy()
+        running, improved = np.flatnonzero(~self._stopped), number == 1
+        # LightGBM's scores are divided by the number of forests.
+        own = np.ascontiguousarray(valid[:, running].T) * len(self._means)
+        for forest, mean in zip(running.tolist(), self.average.means(own), strict=True):
+            if mean is not None and self.average.improves(mean, self._means[forest]):
+                self._means[forest], self._counts[forest] = mean, number
+                self._best[:, forest], improved = valid[:, forest], True
+        if improved:
             self._scores = self._best.sum(axis=1)
-        if self.average(number, loss, number, improved):
-            return True
-        return self._stopped
+        measured = self._counts > 0
+        self._stopped |= measured & (number - self._counts >= self.average.patience)
+        return self.average(number, loss, number, improved) or self._stopped
 
     def counts(self, count: int) -> list[int]:
         """Return the numbers of trees of the forests, at most `count`."""
-        return [
-            own.best.iteration if own.best is not None and own.keep_best else count
-            for own in self._each
-        ]
+        best = self.average.best
+        if len(self._means) == 1:
+            return [best.iteration if best is not None else count]
+        return [int(each) or count for each in self._counts]
 
 
 def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:

@@ -19,7 +19,7 @@ import numpy as np
 
 from firstpage import __version__
 from firstpage.core import DataError, Floats
-from firstpage.data import Dataset
+from firstpage.data import Dataset, Truth, offsets_from_lengths
 from firstpage.data.preferences import RowPairs
 from firstpage.evaluation.measures import Convention, rank_lists
 from firstpage.learning.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
@@ -84,6 +84,7 @@ class Watcher:
     best_params: Any = None
     last_params: Any = None
     valid_pairs: RowPairs | None = None  # votes on validation documents, for measures of pairs
+    _copied: dict[int, Truth] = field(default_factory=dict)  # by the number of copies
     _start: float = field(default_factory=time.perf_counter)
 
     def __call__(
@@ -91,12 +92,14 @@ class Watcher:
     ) -> bool:
         """Record an iteration; return whether to stop.
 
-        It is the best so far if its measure is better than all before, or if `improved` says so.
+        It is the best so far if its measure is better than all before, or if `improved` says so;
+        where that is False, the scores are those of the iteration before.
         """
         self.last_params = params.copy() if isinstance(params, np.ndarray) else params
-        value = self.evaluate(params)
+        value = self.history[-1].measure if improved is False else self.evaluate(params)
+        best = None if self.best is None else self.best.measure
         better = value is not None and (
-            (self.best is None or self._improves(value)) if improved is None else improved
+            self.improves(value, best) if improved is None else improved
         )
         step = Step(iteration, loss, value, better, time.perf_counter() - self._start)
         self.history.append(step)
@@ -114,30 +117,50 @@ class Watcher:
         """Return the mean of the measure on the validation data; None if it is not finite."""
         if self.valid is None:
             return None
-        default = Convention()
-        data = self.valid
-        scores = self.score(params, data.X)
-        if scores is None or not np.isfinite(scores).all():
-            return None
+        scores = self.score(params, self.valid.X)
+        return None if scores is None else self.means(scores[None])[0]
+
+    def means(self, scores: Floats) -> list[float | None]:
+        """Return the mean of the measure for each row of scores of the validation documents.
+
+        All rows are measured at once, as so many copies of the queries.
+        """
+        assert self.valid is not None
+        if not np.isfinite(scores).all():
+            return [self.means(row[None])[0] for row in scores] if len(scores) > 1 else [None]
         if isinstance(self.measure, PairMeasure):
             assert self.valid_pairs is not None
-            mean = self.measure.mean(scores, truth_of_pairs(data, self.valid_pairs))
-            if np.isnan(mean):
+            truth = truth_of_pairs(self.valid, self.valid_pairs)
+            means = [self.measure.mean(row, truth) for row in scores]
+            if np.isnan(means).any():
                 raise DataError(
                     f"{self.measure} has no value on the validation data: their votes are ties; "
                     "set measure='PairLogLoss', or leave the validation data out."
                 )
-        else:
-            needs = self.measure.needs(default)
-            lists = rank_lists(scores, data.truth, default, data.docids, needs=needs)
-            mean = float(self.measure.values(lists, default).mean())
-        return None if np.isnan(mean) else mean
+            return list(means)
+        default, copies = Convention(), self._copies(len(scores))
+        needs = self.measure.needs(default)
+        lists = rank_lists(scores.ravel(), copies, default, needs=needs)
+        values = self.measure.values(lists, default).reshape(len(scores), -1)
+        return [None if np.isnan(mean) else float(mean) for mean in values.mean(axis=1)]
 
-    def _improves(self, value: float) -> bool:
-        assert self.best is not None
-        assert self.best.measure is not None
-        lower = self.measure.lower_is_better
-        return value < self.best.measure if lower else value > self.best.measure
+    def _copies(self, count: int) -> Truth:
+        """Return the truth of so many copies of the validation queries."""
+        assert self.valid is not None
+        truth = self.valid.truth
+        if count > 1 and count not in self._copied:
+            self._copied[count] = Truth(
+                np.tile(truth.labels, count),
+                offsets_from_lengths(np.tile(truth.lengths, count)),
+                truth.queries[np.tile(np.arange(len(truth)), count)],
+            )
+        return truth if count == 1 else self._copied[count]
+
+    def improves(self, value: float, best: float | None) -> bool:
+        """Return whether a value of the measure is better than the best one, if there is one."""
+        if best is None:
+            return True
+        return value < best if self.measure.lower_is_better else value > best
 
     def _print(self, step: Step) -> None:
         measured = "" if step.measure is None else f"  {self.measure} {step.measure:.4f}"
