@@ -235,4 +235,4 @@ def test_preferences_of_clicks_are_learned(run, tmp_path: Path) -> None:
     qrels.write_text("other 0 d0 1\n")
     refused = run("clicks", "preferences", log, "--qrels", qrels, "-o", output)
     assert refused.returncode != 0
-    assert "integer grades are needed of documents" in refused.stderr
+    assert "none of the documents of" in refused.stderr

@@ -61,8 +61,10 @@ def test_logs_that_compare_nothing_are_refused() -> None:
     )
     with pytest.raises(fp.DataError, match="no query has pages with different lists of grades"):
         fp.clicks.preferences(sessions, fp.Qrels.from_dict({"fox": {"a": 1}}))
-    with pytest.raises(fp.DataError, match="integer grades are needed"):
+    with pytest.raises(fp.DataError, match="none of the documents of sessions"):
         fp.clicks.preferences(sessions, fp.Qrels.from_dict({"fox": {"z": 1}}))
+    with pytest.raises(fp.DataError, match="the grades must be integers"):
+        fp.clicks.preferences(sessions, fp.Qrels.from_dict({"fox": {"a": 0.5}}))
     with pytest.raises(fp.DataError, match="grades from 0 to 200 exceed the limit"):
         fp.clicks.preferences(sessions, fp.Qrels.from_dict({"fox": {"a": 200}}))
     with pytest.raises(fp.DataError, match="lists at least 2; got 10 and 1"):

@@ -72,16 +72,13 @@ def take_estimates(
     if len(paths) < 1 + comparing:
         least = "two" if comparing else "one"
         raise click.UsageError(f"--clicks measures runs; give at least {least}.")
+    from firstpage.cli.clicks.log_options import read_plain_log
+
     path, rewards = own["propensities"], own["rewards"]
     propensities = None if path is None else logs.Propensities.load(path)
     rankings = [read_run(file) for file in paths]
-    with shared.reading_progress(log) as progress:
-        sessions = logs.read_sessions(log, progress=progress)
-    for text, count in sessions.decisions.items():
-        shared.note(f"{log}: {count:,} {text}.")
-    counted = logs.ClickLog(
-        sessions, propensities, "user" if own["by_user"] else "query", own["clip"]
-    )
+    by: Any = "user" if own["by_user"] else "query"
+    counted = logs.ClickLog(read_plain_log(log), propensities, by, own["clip"])
     given: dict[str, Any] = {"method": own["estimator"]}
     if measures:
         given["measures"] = ",".join(measures)

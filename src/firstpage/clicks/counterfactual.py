@@ -15,7 +15,7 @@ from firstpage.clicks.policies import clustered_error
 from firstpage.clicks.position_bias.propensities import Propensities
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import DataError, Floats, Ints, Table, warn
-from firstpage.data import Ids, Run, sort_groups
+from firstpage.data import Ids, Run, join_documents, match_queries, sort_groups
 from firstpage.evaluation.measures import Convention, Evaluation, Measure
 
 RankingMethod = Literal["policy-aware", "ips", "snips", "dr", "dm"]
@@ -281,29 +281,15 @@ class ClickLog:
         shown, clicks, bias = (totals(cells.pair, v, n) for v in columns)
         return shown, clicks, bias
 
-    @cached_property
-    def _indices(self) -> tuple[dict[str, int], dict[str, int], Ints]:
-        """Queries and documents by name, and the sorted keys of pairs."""
-        s = self.sessions
-        tables = [{name: n for n, name in enumerate(names)} for names in (s.queries, s.documents)]
-        return *tables, s.pairs.query * s.n_documents + s.pairs.document  # type: ignore[return-value]
-
     def _target(self, run: Run, depth: int) -> NewRanking:
         """Return the first ranks of a run, for the queries of the log."""
-        queries, documents, keys = self._indices
-        order, _ = sort_groups(run.scores, run.offsets)
-        lengths = np.minimum(np.diff(run.offsets), depth)
-        known = [queries.get(str(name), -1) for name in run.queries]
-        lengths = np.where(self.pages[known] > 0, lengths, 0) * (np.array(known) >= 0)
-        query = np.repeat(known, lengths)
+        shown, order = self.sessions.displayed, sort_groups(run.scores, run.offsets)[0]
+        partner = match_queries(run.queries, shown.queries)
+        lengths = np.where(partner >= 0, np.minimum(np.diff(run.offsets), depth), 0)
+        query = np.repeat(np.unique(self.sessions.pairs.query)[partner], lengths)
         rank = np.arange(len(query)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
         rows = order[np.repeat(run.offsets[:-1], lengths) + rank - 1]
-        names = (documents.get(name, -1) for name in run.docids[rows])
-        document = np.fromiter(names, np.int64, len(rows))
-        key = query * self.sessions.n_documents + document
-        place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
-        pair = np.where((document >= 0) & (keys[place] == key), place, -1)
-        return NewRanking(query, rank, pair, rows)
+        return NewRanking(query, rank, join_documents(run, shown, partner)[rows], rows)
 
 
 def _numbered(keys: Ints) -> tuple[Ints, Ints]:
@@ -569,22 +555,18 @@ class _Estimation:
     def _predicted(self, target: NewRanking) -> Floats:
         """Return the reward model's number for each document of the target."""
         assert self.rewards is not None
-        table, run = self.rewards.to_dict(), self.run
-        queries = self.log.sessions.queries
-        predicted = [
-            table.get(queries[query], {}).get(str(run.docids[row]), np.nan)
-            for query, row in zip(target.query.tolist(), target.row.tolist(), strict=True)
-        ]
-        values = np.array(predicted, np.float64)
-        missing = np.isnan(values)
+        rewards, run = self.rewards, self.run
+        partner = match_queries(run.queries, rewards.queries)
+        rows = join_documents(run, rewards, partner, "the rewards")[target.row]
+        missing = rows < 0
         if missing.any():
             row = int(np.argmax(missing))
             raise DataError(
-                f"the rewards lack {int(missing.sum()):,} of {len(values):,} documents of "
+                f"the rewards lack {int(missing.sum()):,} of {len(rows):,} documents of "
                 f"{self._name} (the first: {run.docids[target.row[row]]} of "
-                f"{queries[target.query[row]]})."
+                f"{self.log.sessions.queries[target.query[row]]})."
             )
-        return values
+        return rewards.scores[rows]
 
     def _check_support(
         self, text: str, supported: float, terms: EstimateTerms, target: NewRanking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firstpage.clicks.sessions import Sessions
+from firstpage.clicks.sessions import Sessions, rows_of_pairs
 from firstpage.core import Array, DataError, Ints
 from firstpage.data import Ids, Qrels
 from firstpage.data.preferences import MAX_LEVELS, UNKNOWN, Preferences
@@ -84,25 +84,17 @@ def preferences(
 
 def _levels(sessions: Sessions, qrels: Qrels, depth: int) -> tuple[tuple[int, ...], Array]:
     """Return all grades, and the level of the document at each rank of each page, or UNKNOWN."""
-    table, pairs = qrels.to_dict(), sessions.pairs
-    values = [
-        table.get(sessions.queries[query], {}).get(sessions.documents[document], np.nan)
-        for query, document in zip(pairs.query, pairs.document, strict=True)
-    ]
-    of_pair = np.array(values, np.float64)
-    judged = np.isfinite(of_pair)
-    if not judged.any() or not (of_pair[judged] == np.round(of_pair[judged])).all():
-        raise DataError(
-            f"{qrels.source or 'the judgments'}: integer grades are needed of documents that "
-            f"{sessions.source} displays."
-        )
+    rows = rows_of_pairs(sessions, qrels)
+    judged, of_pair = rows >= 0, qrels.values[rows]
+    if not (of_pair[judged] == np.round(of_pair[judged])).all():
+        raise DataError(f"{qrels.source or 'the judgments'}: the grades must be integers.")
     lowest, highest = int(min(of_pair[judged].min(), 0)), int(of_pair[judged].max())
     if highest - lowest >= MAX_LEVELS:
         raise DataError(f"grades from {lowest} to {highest} exceed the limit of {MAX_LEVELS}.")
     level = np.where(judged, of_pair - lowest, UNKNOWN).astype(np.int8)
     matrix = np.full((sessions.n_pages, depth), UNKNOWN, np.int8)
     counted = sessions.rank <= depth
-    matrix[sessions.page[counted], sessions.rank[counted] - 1] = level[pairs.pair[counted]]
+    matrix[sessions.page[counted], sessions.rank[counted] - 1] = level[sessions.pairs.pair[counted]]
     return tuple(range(lowest, highest + 1)), matrix
 
 

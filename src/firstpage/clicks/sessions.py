@@ -261,6 +261,15 @@ class Sessions:
         width = max(self.n_documents, 1)
         return QueryDocumentPairs(pair.astype(np.int64), distinct // width, distinct % width)
 
+    @cached_property
+    def displayed(self) -> Qrels:
+        """The ids of the distinct pairs, in their order, to join with other data."""
+        pairs = self.pairs
+        queries, lengths = np.unique(pairs.query, return_counts=True)
+        names = Ids.from_values(self.queries[query] for query in queries.tolist())
+        docids = Ids.from_values(self.documents[document] for document in pairs.document.tolist())
+        return Qrels(names, offsets_from_lengths(lengths), docids, np.zeros(len(docids)))
+
     def select(self, pages: Any) -> Sessions:
         """Return some of the pages, with the same tables of queries and documents.
 
@@ -339,17 +348,13 @@ class Sessions:
 
 def rows_of_pairs(sessions: Sessions, other: Documents) -> Ints:
     """Return the row of each pair of query and document in other data, -1 where it has none."""
-    pairs = sessions.pairs
-    queries, lengths = np.unique(pairs.query, return_counts=True)
-    names = Ids.from_values(sessions.queries[query] for query in queries.tolist())
-    docids = Ids.from_values(sessions.documents[document] for document in pairs.document.tolist())
-    shown = Qrels(names, offsets_from_lengths(lengths), docids, np.zeros(len(docids)))
-    rows = join_documents(shown, other, match_queries(names, other.queries))
+    shown = sessions.displayed
+    rows = join_documents(shown, other, match_queries(shown.queries, other.queries))
     if not (rows >= 0).any():
         source = other.source or "the judgments"
         raise DataError(
             f"{source}: none of the documents of {sessions.source}; queries and documents need the "
-            f"same names, as {str(docids[0])!r} of query {str(names[0])!r}."
+            f"same names, as {str(shown.docids[0])!r} of query {str(shown.queries[0])!r}."
         )
     return rows
 

@@ -62,6 +62,11 @@ def read_log(values: dict[str, Any]) -> Sessions:
     return sessions
 
 
+def read_plain_log(path: Path) -> Sessions:
+    """Read a log in a form that needs no options; print the decisions."""
+    return read_log({**dict.fromkeys(NAMES), "log": (path,)})
+
+
 def read_features(path: Path) -> Dataset:
     """Return the documents of queries with their features; labels are not needed."""
     data = shared.read_data_or_shards(path, labeled=False)

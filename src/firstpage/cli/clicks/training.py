@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.clicks.log_options import NAMES, read_log
+from firstpage.cli.clicks.log_options import read_plain_log
 from firstpage.cli.ranker_options import prepare_for_pairs
 from firstpage.clicks import Propensities, TrustBias
 from firstpage.core import DataError
@@ -62,7 +62,7 @@ def learn_from_clicks(log: Path, data: Dataset | Shards, values: dict[str, Any])
     path, queries = values.pop("propensities"), values.pop("queries")
     known = None if path is None else _read_propensities(path)
     ids = {} if queries is None else {text: name for name, text in read_queries(queries)}
-    sessions = read_log({**dict.fromkeys(NAMES), "log": (log,)})
+    sessions = read_plain_log(log)
     names = tuple(ids.get(name, name) for name in sessions.queries)
     if len(set(names)) < len(names):
         raise DataError(f"{log}: has a query both as text and as id; --queries cannot join them.")

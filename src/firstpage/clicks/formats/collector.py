@@ -257,10 +257,16 @@ class LogCollector:
 
     def _distinct(self, columns: dict[str, Array], _: str) -> None:
         """Leave out impressions of a document or at a rank that their page has already."""
-        decision = "impressions of a document that its page has already, left out"
-        self._keep(columns, ~repeats(columns["page"], columns["document"]), decision)
-        decision = "impressions at a rank that another document of the page has, left out"
-        self._keep(columns, ~repeats(columns["page"], columns["rank"]), decision)
+        told = {
+            "document": "impressions of a document that its page has already, left out",
+            "rank": "impressions at a rank that another document of the page has, left out",
+        }
+        for name, decision in told.items():
+            repeated = repeats(columns["page"], columns[name])
+            self.count(
+                "clicks on repeated impressions, left out", columns["clicks"][repeated].sum()
+            )
+            self._keep(columns, ~repeated, decision)
 
     def _people(self, columns: dict[str, Array], source: str) -> None:
         """Leave out users (or else sessions) with more pages than people have, if asked."""
