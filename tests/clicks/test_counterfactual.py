@@ -175,7 +175,7 @@ def test_what_is_left_out_is_said() -> None:
     ("changed", "message"),
     [
         ({"propensities": None}, "has no logged propensities; give those of ranks"),
-        ({"propensities": {**CURVE, 3: 0.0}}, "rank 3 must be above 0 and finite; 40 impressions"),
+        ({"propensities": {**CURVE, 3: 0.0}}, "rank 3 must be above 0; 40 impressions"),
         ({"propensities": {1: 1.0, 2: 0.5}}, "needs the propensity of rank 3: not known"),
         ({"measures": "NDCG@10"}, "clicks estimate Clicks@k and DCG@k"),
         ({"method": "magic"}, "the method is one of policy-aware"),

@@ -41,6 +41,7 @@ from firstpage.clicks.policies import off_policy as off_policy
 from firstpage.clicks.position_bias.propensities import BY_FEATURES as BY_FEATURES
 from firstpage.clicks.position_bias.propensities import METHODS as METHODS
 from firstpage.clicks.position_bias.propensities import Propensities as Propensities
+from firstpage.clicks.position_bias.propensities import bias_by_rank as bias_by_rank
 from firstpage.clicks.position_bias.propensities import (
     estimate_propensities as estimate_propensities,
 )
@@ -58,6 +59,7 @@ from firstpage.clicks.sequences import ratio_mismatch as ratio_mismatch
 from firstpage.clicks.sequences import win_sequence as win_sequence
 from firstpage.clicks.sessions import Sessions as Sessions
 from firstpage.clicks.sessions import concatenate as concatenate
+from firstpage.clicks.sessions import grouped_ids as grouped_ids
 from firstpage.clicks.simulation import SimulatedUsers as SimulatedUsers
 from firstpage.clicks.simulation import simulate as simulate
 

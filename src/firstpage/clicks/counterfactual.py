@@ -12,7 +12,7 @@ import numpy as np
 
 from firstpage.clicks.models.pages import totals
 from firstpage.clicks.policies import clustered_error
-from firstpage.clicks.position_bias.propensities import Propensities
+from firstpage.clicks.position_bias.propensities import Propensities, bias_by_rank
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import DataError, Floats, Ints, Table, warn
 from firstpage.data import Ids, Run, join_documents, match_queries, sort_groups
@@ -202,22 +202,18 @@ class ClickLog:
     @cached_property
     def examination(self) -> Floats | None:
         """The propensity of each rank from 1, NaN where unknown; None with logged ones."""
-        given = self.propensities
-        if given is None:
+        if self.propensities is None:
             return None
-        if isinstance(given, Propensities):
-            given = dict(zip(given.rank, given.propensity, strict=True))
-        table = np.full(max([0, *given]), np.nan)
-        for rank, value in given.items():
-            table[rank - 1] = value
-        wrong = [rank for rank, value in given.items() if value <= 0 or np.isinf(value)]
-        if wrong or not len(table):
-            count = int(np.isin(self.sessions.rank, wrong).sum())
+        alpha, beta, name = bias_by_rank(self.propensities, self.sessions)
+        if beta.any():
+            raise DataError(f"{name}: estimates need propensities; trust bias is not corrected.")
+        wrong = np.flatnonzero(alpha[1:] <= 0) + 1
+        if len(wrong):
             raise DataError(
-                f"the propensity of rank {wrong[0] if wrong else 1} must be above 0 and finite; "
-                f"{count:,} impressions are at such ranks."
+                f"{name}: the propensity of rank {wrong[0]} must be above 0; "
+                f"{np.isin(self.sessions.rank, wrong).sum():,} impressions are at such ranks."
             )
-        return table
+        return alpha[1:]
 
     @cached_property
     def pages(self) -> Floats:
@@ -225,11 +221,16 @@ class ClickLog:
         s = self.sessions
         return np.bincount(s.page_query, minlength=s.n_queries).astype(np.float64)
 
+    @property
+    def page_group(self) -> Ints:
+        """The query or user of each page."""
+        s = self.sessions
+        return s.page_query if self.by == "query" or s.user is None else s.user  # type: ignore[return-value]
+
     @cached_property
     def page_groups(self) -> tuple[Ints, Ints, Floats]:
         """Group and query of pages, and how many there are."""
-        s = self.sessions
-        group = s.page_query if self.by == "query" or s.user is None else s.user
+        s, group = self.sessions, self.page_group
         key = group.astype(np.int64) * s.n_queries + s.page_query
         distinct, count = np.unique(key, return_counts=True)
         return distinct // s.n_queries, distinct % s.n_queries, count.astype(np.float64)
@@ -258,9 +259,8 @@ class ClickLog:
             )
         depth = int(s.rank.max(initial=0)) + 1
         key = s.pairs.pair * depth + s.rank
-        group = s.page_query if self.by == "query" or s.user is None else s.user
         if self.by == "user":
-            key = key * len(s.users) + group[s.page]
+            key = key * len(s.users) + self.page_group[s.page]
         distinct, cell = _numbered(key[known])
         pair_rank = distinct // len(s.users) if self.by == "user" else distinct
         pair = pair_rank // depth

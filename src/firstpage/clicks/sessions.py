@@ -264,11 +264,8 @@ class Sessions:
     @cached_property
     def displayed(self) -> Qrels:
         """The ids of the distinct pairs, in their order, to join with other data."""
-        pairs = self.pairs
-        queries, lengths = np.unique(pairs.query, return_counts=True)
-        names = Ids.from_values(self.queries[query] for query in queries.tolist())
-        docids = Ids.from_values(self.documents[document] for document in pairs.document.tolist())
-        return Qrels(names, offsets_from_lengths(lengths), docids, np.zeros(len(docids)))
+        _, ids, offsets, docids = grouped_ids(self, self.pairs.query, self.pairs.document)
+        return Qrels(ids, offsets, docids, np.zeros(len(docids)))
 
     def select(self, pages: Any) -> Sessions:
         """Return some of the pages, with the same tables of queries and documents.
@@ -344,6 +341,17 @@ class Sessions:
             "documents": self.n_documents,
         }  # fmt: skip
         return f"Sessions({', '.join(counted(n, units) for units, n in sizes.items())})"
+
+
+def grouped_ids(names: Any, query: Ints, document: Ints) -> tuple[Ints, Ids, Ints, Ids]:
+    """Return the queries of pairs in order, their ids, the offsets of their documents, and the ids.
+
+    `names` has the tables `queries` and `documents`, of which these are indices.
+    """
+    queries, lengths = np.unique(query, return_counts=True)
+    ids = Ids.from_values(names.queries[number] for number in queries.tolist())
+    docids = Ids.from_values(names.documents[number] for number in document.tolist())
+    return queries, ids, offsets_from_lengths(lengths), docids
 
 
 def rows_of_pairs(sessions: Sessions, other: Documents) -> Ints:

@@ -117,11 +117,12 @@ def command(
     Rates are shrunk towards the means of their query and of the log, so that a document that was
     displayed rarely is judged cautiously.  Every grade has the probability that it is right.
     """
-    options.only_with("-o", output is not None, "min_confidence")
+    kind = outputs.format_by_suffix(output, FORMATS, "-o", "qrels")
+    has_grades = output is not None and kind != "csv"  # which has all rows, and their confidences
+    options.only_with("-o of .qrels or .jsonl", has_grades, "min_confidence")
     options.only_with("--send-to", send_to is not None, "collection")
     if send_to is not None and collection is None:
         raise click.UsageError("--send-to needs --collection, the texts that people read.")
-    kind = outputs.format_by_suffix(output, FORMATS, "-o", "qrels")
     if model is not None and propensities is not None:
         raise click.UsageError("give --model or --propensities, not both.")
     options.only_with("neither --model nor --propensities", not (model or propensities), "method")

@@ -10,6 +10,7 @@ import numpy as np
 
 from firstpage.clicks.judgments.agreement import ClickAgreement, agreement
 from firstpage.clicks.judgments.shrinkage import MAX_STRENGTH
+from firstpage.clicks.sessions import grouped_ids
 from firstpage.core import DataError, Floats, Ints, Table, Tabular, counted
 from firstpage.data import Ids, Qrels, Run, offsets_from_lengths
 
@@ -234,10 +235,7 @@ class ClickJudgments(Tabular):
 
     def _grouped(self, rows: Ints) -> tuple[Ints, Ids, Ints, Ids]:
         """Return the queries of rows, their ids, the offsets of their documents, and the ids."""
-        queries, lengths = np.unique(self.query[rows], return_counts=True)
-        ids = Ids.from_values(self.queries[query] for query in queries.tolist())
-        names = (self.documents[document] for document in self.document[rows].tolist())
-        return queries, ids, offsets_from_lengths(lengths), Ids.from_values(names)
+        return grouped_ids(self, self.query[rows], self.document[rows])
 
     def _frame_columns(self) -> dict[str, Any]:
         columns = {name: getattr(self, name) for name in ROW_FIELDS}

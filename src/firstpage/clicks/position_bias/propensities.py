@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from firstpage.clicks.position_bias.counts import DEFAULT_RANKS, SwapCounts
 from firstpage.clicks.position_bias.harvesting import LogEstimate, fit_randomized, fit_steps
 from firstpage.clicks.position_bias.rank_table import RankTable, ranges
 from firstpage.clicks.position_bias.swaps import count_sessions, graph_of, status_lines, statuses
-from firstpage.clicks.position_bias.trust import fit_offsets
+from firstpage.clicks.position_bias.trust import TrustBias, fit_offsets
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import Bools, Chart, DataError, Floats, Ints, Progress, curves, stacked
 from firstpage.data import Dataset
@@ -357,3 +358,35 @@ def _jackknifed(
     cells = fold[sessions.page[clicked]] * len(ranks) + column
     weights = np.bincount(cells, minlength=influence.size).reshape(influence.shape)
     return LogEstimate(values, influence, weights.astype(np.float64), base)
+
+
+def bias_by_rank(propensities: Any, sessions: Sessions) -> tuple[Floats, Floats, str]:
+    """Return slope and offset by rank (the entry of rank 0 is unused), and their name."""
+    name = getattr(propensities, "source", "") or "propensities"
+    if propensities is None:  # clicks as they are
+        alpha = np.ones(int(sessions.rank.max(initial=0)) + 1)
+        return alpha, np.zeros(len(alpha)), name
+    if isinstance(propensities, (Propensities, TrustBias)):
+        rank, offset = np.asarray(propensities.rank, np.int64), np.zeros(len(propensities.rank))
+        if isinstance(propensities, Propensities):
+            values = np.asarray(propensities.propensity)
+        else:
+            values, offset = np.asarray(propensities.alpha), np.asarray(propensities.beta)
+    elif isinstance(propensities, (Mapping, Sequence, np.ndarray)) and len(propensities):
+        by_rank = propensities if isinstance(propensities, Mapping) else dict(
+            enumerate(propensities, 1)
+        )  # fmt: skip
+        rank, values = np.array(list(by_rank), np.int64), np.array(list(by_rank.values()), float)
+        offset = np.zeros(len(rank))
+    else:
+        raise DataError(
+            "propensities are those of estimate_propensities or trust_bias, a mapping from ranks, "
+            "or one number per rank from rank 1."
+        )
+    finite = np.isfinite(values) & np.isfinite(offset)
+    if not finite.any() or rank.min() < 1:
+        raise DataError(f"{name}: has no propensity of a rank from 1.")
+    alpha = np.full(int(rank[finite].max()) + 1, np.nan)
+    beta = np.zeros(len(alpha))
+    alpha[rank[finite]], beta[rank[finite]] = values[finite], offset[finite]
+    return alpha, beta, name

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.clicks import PoissonRate, Propensities, Sessions, TrustBias, shrink
+from firstpage.clicks import PoissonRate, Sessions, bias_by_rank, grouped_ids, shrink
 from firstpage.core import Bools, DataError, Floats, Ints
-from firstpage.data import Ids, Qrels, offsets_from_lengths
+from firstpage.data import Qrels
 
 Correction = Literal["empirical-bayes", "policy-aware", "ips"]
 Display = Literal["estimated", "logged"]
 CORRECTIONS = ("empirical-bayes", "policy-aware", "ips")
 DISPLAYS = ("estimated", "logged")
 MIN_PAGES = 10  # per query in the mean, below which inverse propensities rank better
-NOT_POSITIVE = (
-    "{source}: the propensity of rank {rank} is {value:g}, and {count:,} impressions are at rank "
-    "{rank}: clicks there cannot be weighted by its inverse."
-)
-NOT_DISPLAYED = (
-    "{source}: {count:,} impressions have a logged propensity of 0, the first of them at rank "
-    "{rank}: what was displayed had a probability above 0."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,17 +101,9 @@ def estimate_relevance(
         f"impressions below rank {last}, whose propensity is not known, are left out": below,
         "estimates of relevance below 0 are raised to 0": negative,
     }
-    used = shown > 0
-    counts = np.bincount(of_query[used], minlength=sessions.n_queries)
-    listed = np.flatnonzero(counts)
-    names = Ids.from_values(sessions.documents)
-    rates = Qrels(
-        Ids.from_values([sessions.queries[query] for query in listed]),
-        offsets_from_lengths(counts[listed]),
-        names[of_document[used].astype(np.int64)],
-        np.maximum(rate[used], 0.0),
-        source=sessions.source,
-    )
+    used = np.flatnonzero(shown)
+    listed, ids, offsets, docids = grouped_ids(sessions, of_query[used], of_document[used])
+    rates = Qrels(ids, offsets, docids, np.maximum(rate[used], 0.0), source=sessions.source)
     return Relevance(
         rates,
         all_pages[listed],
@@ -132,50 +115,15 @@ def estimate_relevance(
     )
 
 
-def bias_by_rank(propensities: Any, sessions: Sessions) -> tuple[Floats, Floats, str]:
-    """Return slope and offset by rank (the entry of rank 0 is unused), and their name."""
-    name = getattr(propensities, "source", "") or "propensities"
-    if propensities is None:  # clicks as they are
-        alpha = np.ones(int(sessions.rank.max(initial=0)) + 1)
-        return alpha, np.zeros(len(alpha)), name
-    if isinstance(propensities, (Propensities, TrustBias)):
-        rank, offset = np.asarray(propensities.rank, np.int64), np.zeros(len(propensities.rank))
-        if isinstance(propensities, Propensities):
-            values = np.asarray(propensities.propensity)
-        else:
-            values, offset = np.asarray(propensities.alpha), np.asarray(propensities.beta)
-    elif isinstance(propensities, (Mapping, Sequence, np.ndarray)) and len(propensities):
-        by_rank = propensities if isinstance(propensities, Mapping) else dict(
-            enumerate(propensities, 1)
-        )  # fmt: skip
-        rank, values = np.array(list(by_rank), np.int64), np.array(list(by_rank.values()), float)
-        offset = np.zeros(len(rank))
-    else:
-        raise DataError(
-            "propensities are those of estimate_propensities or trust_bias, a mapping from ranks, "
-            "or one number per rank from rank 1."
-        )
-    finite = np.isfinite(values) & np.isfinite(offset)
-    if not finite.any() or rank.min() < 1:
-        raise DataError(f"{name}: has no propensity of a rank from 1.")
-    alpha = np.full(int(rank[finite].max()) + 1, np.nan)
-    beta = np.zeros(len(alpha))
-    alpha[rank[finite]], beta[rank[finite]] = values[finite], offset[finite]
-    return alpha, beta, name
-
-
 def _check_ranks(alpha: Floats, ranks: Ints, name: str) -> None:
     """Refuse ranks with impressions whose propensity is unknown or not above 0."""
     counts = np.bincount(ranks, minlength=len(alpha))
     for rank in np.flatnonzero((counts > 0) & ~(alpha > 0)):
-        value = float(alpha[rank])
-        if np.isnan(value):
-            raise DataError(
-                f"{name}: the propensity of rank {rank} is not known, and {counts[rank]:,} "
-                f"impressions are at rank {rank}."
-            )
+        is_known = not np.isnan(alpha[rank])
         raise DataError(
-            NOT_POSITIVE.format(source=name, rank=rank, value=value, count=counts[rank])
+            f"{name}: the propensity of rank {rank} is "
+            f"{f'{alpha[rank]:g}' if is_known else 'not known'}, and {counts[rank]:,} impressions "
+            f"are at rank {rank}{': clicks there cannot be weighted' if is_known else ''}."
         )
 
 
@@ -188,9 +136,9 @@ def _logged(sessions: Sessions, known: Bools, pair: Ints, examined: Floats, pair
     logged = sessions.propensity[known]
     if not (logged > 0).all():
         zero = ~(logged > 0)
-        rank = int(sessions.rank[known][zero][0])
         raise DataError(
-            NOT_DISPLAYED.format(source=sessions.source, count=int(zero.sum()), rank=rank)
+            f"{sessions.source}: {int(zero.sum()):,} impressions have a logged propensity of 0, "
+            f"the first of them at rank {sessions.rank[known][zero][0]}."
         )
     width = int(sessions.rank.max()) + 1
     at_rank, first, place = np.unique(
