@@ -83,7 +83,7 @@ def ubi_rows() -> list[dict]:
         }  # fmt: skip
 
     queries = [
-        {"application": "shop", "query_id": "q1", "client_id": "c", "user_query": "red shoes",
+        {"application": "shop", "query_id": "q1", "client_id": "c", "user_query": " red  shoes ",
          "query_attributes": {}, "timestamp": 1733788800000},
         {"application": "shop", "query_id": "q2", "client_id": "c", "user_query": "hats",
          "timestamp": "2024-12-10T00:00:00.000+0000", "query_response_hit_ids": ["x", "y"]},

@@ -183,7 +183,8 @@ class UbiLog:
             count("queries without impressions, left out")
             count("actions on results of these queries, left out", len(actions))
             return
-        text = record.get("user_query") or self._texts.get(query)
+        typed = str(record.get("user_query") or self._texts.get(query) or "")
+        text = " ".join(typed.split())  # "shoes " is the query "shoes"
         count("queries without a text, named by their ids", not text)
         count("further pages of a query whose list changed", len(views) - 1)
         acted = self._joined(views, actions)
