@@ -42,7 +42,7 @@ FOLDS, RIDGE, SEED = 5, 1.0, 0
 K = {"arguments": 10, "cast": 5, "dl": 10}
 MIN_DOCUMENTS = {"arguments": 20, "cast": 10, "dl": 20}
 MAX_DOCUMENTS = 50  # drawn at random, where a query has more
-RUNS = {"arguments": 3, "cast": 1, "dl": 1}
+RUNS = {"arguments": 3, "cast": 3, "dl": 2}
 BASELINE = "adaptive"
 STRATEGIES = {  # name: (strategy, whether it knows the prior)
     "adaptive": ("adaptive", False),
@@ -265,34 +265,30 @@ def replay(query: Query, k: int, text: str, known: bool, seed: int) -> Iterator[
     judge = Judge(query, np.random.default_rng([SEED, seed]))
     wins = query.probabilities().sum(axis=1)
     truth = np.lexsort((np.arange(n), -wins))
-    questions, answered, finished = chosen.questions(task), [], False
+    questions, state, finished = chosen.questions(task), BeliefState.from_task(task), False
     question = next(questions)
     for budget in budgets:
-        while len(answered) < budget and not finished:
+        while judge.answers < budget and not finished:
             answer = judge(question)
-            answered.append((question, answer))
+            state.learn(question, answer)
             try:
                 question = questions.send(answer)
             except StopIteration:
                 finished = True
-        state = BeliefState.from_task(replace(task, past=tuple(answered)))
         order = np.lexsort((state.tie_break, -state.belief.mean))
         recall = len(set(truth[:k]) & set(order[:k])) / k
         yield [
             recall, kappa_ndcg(truth, order, k), agreement(query, order, k),
-            len(answered), judge.recorded,
+            judge.answers, judge.recorded,
         ]  # fmt: skip
 
 
 def kappa_ndcg(truth: np.ndarray, order: np.ndarray, k: int) -> float:
-    labels = np.zeros(len(truth))
-    labels[truth[:k]] = k - np.arange(k)
-    scores = np.zeros(len(truth))
-    scores[order] = -np.arange(len(order))
-    name = f"kNDCG@{k}"
-    return float(
-        fp.evaluate(scores, labels, qid=np.zeros(len(truth)), measures=[name]).values[0, 0]
-    )
+    """Return kNDCG@k: the best document has the label k, the next k - 1, and so on."""
+    gains = np.zeros(len(truth))
+    gains[truth[:k]] = 2.0 ** (k - np.arange(k)) - 1
+    discounts = 1 / np.log2(np.arange(2, k + 2))
+    return float(gains[order[:k]] @ discounts / (gains[truth[:k]] @ discounts))
 
 
 def agreement(query: Query, order: np.ndarray, k: int) -> float:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstpage.core import DataError, Floats, Ints, Progress
+from firstpage.core.engine import single_threaded_blas
 from firstpage.core.http import RateLimiter
 from firstpage.data import Run
 from firstpage.data.preferences import PreferencePairs
@@ -325,7 +326,7 @@ class Reranker:
             return task.report, [*(ranked[at] for at in order), *ranked[self.depth :]], task.answers
 
         limiter = getattr(self.assessor, "limiter", None)
-        with closing(ReplyCache(cache)) as replies:
+        with single_threaded_blas(), closing(ReplyCache(cache)) as replies:
             done = list(_each(one, len(names), concurrency, progress, limiter))
         table = {
             report.query: {each: float(len(order) - at) for at, each in enumerate(order)}

@@ -1,4 +1,4 @@
-"""The adaptive strategy: a posterior over utilities, and always the most informative question.
+"""The adaptive strategy: a knockout, then the most informative questions by a posterior.
 
 `Refined` spends such questions near rank k after another strategy has finished.
 """
@@ -50,6 +50,9 @@ class BeliefState:
         Documents flagged as clearly irrelevant.
     outcomes : dict of pair to int
         The last answer of each pair, for its smaller document; without those that flag one as bad.
+    wins : array of int or None
+        The opening knockout: comparisons won per document, -1 once it lost; `tie_break` decides
+        ties. None without an opening.
     """
 
     ensemble: BeliefEnsemble
@@ -58,14 +61,18 @@ class BeliefState:
     last: Pair | None = None
     bad: frozenset[int] = frozenset()
     outcomes: dict[Pair, int] = field(default_factory=dict)
+    wins: Ints | None = None
 
     @classmethod
-    def from_task(cls, task: TopKTask, prior_correlation: float = PRIOR_CORRELATION) -> BeliefState:
+    def from_task(
+        cls, task: TopKTask, prior_correlation: float = PRIOR_CORRELATION, opening: bool = False
+    ) -> BeliefState:
         """Return the initial state, updated with the task's past answers."""
         tie_break = np.argsort(task.shuffled()).astype(np.int64)
         state = cls(
             BeliefEnsemble.from_prior(task.n, task.prior, task.features, prior_correlation),
             tie_break,
+            wins=np.zeros(task.n, np.int64) if opening else None,
         )
         state.learn_all(task.past)
         return state
@@ -83,6 +90,16 @@ class BeliefState:
         document does not update the utilities: that the other document is better is known.
         """
         self.bad |= answer.bad
+        if self.wins is not None:
+            first, second = question.documents
+            tied = self.tie_break[second] - self.tie_break[first]
+            bad = (second in answer.bad) - (first in answer.bad)
+            winner, loser = (
+                (first, second) if (bad or answer.outcome or tied) > 0 else (second, first)
+            )
+            self.wins = self.wins.copy()
+            self.wins[winner] += self.wins[winner] >= 0
+            self.wins[loser] = -1
         self.counts[question.pair] += 1
         self.last = question.pair
         informative = not (answer.skipped or answer.bad) and question.first != question.second
@@ -103,11 +120,27 @@ class BeliefState:
         return self.ensemble.best
 
     def next_question(self, k: int) -> Compare | None:
-        """Return the most informative question; None when none remains."""
-        pair = next_pair(
+        """Return the next question of the opening, then the most informative one; None at the end.
+
+        The opening completes one branch of the knockout after the other, so that winners are known
+        early: it compares two documents that won equally often, as many times as possible.
+        """
+        pair = self._opening_pair() or next_pair(
             self.ensemble.exploratory, k, self.good, self.tie_break, self.counts, self.last
         )
         return None if pair is None else Compare(*pair)
+
+    def _opening_pair(self) -> Pair | None:
+        if self.wins is None:
+            return None
+        undefeated = self.good[self.wins[self.good] >= 0]
+        undefeated = undefeated[np.lexsort((self.tie_break[undefeated], self.wins[undefeated]))]
+        if len(undefeated) < 2:
+            return None
+        equal = np.flatnonzero(np.diff(self.wins[undefeated]) == 0)
+        level = self.wins[undefeated[equal[-1]]] if len(equal) else -1
+        first, second = undefeated[self.wins[undefeated] >= level][:2].tolist()
+        return first, second
 
     def is_confident(self, k: int, confidence: float | None) -> bool:
         """Return whether the top k as a set is known with at least this probability."""
@@ -140,8 +173,10 @@ class Adaptive:
     """Bayesian active learning: asks the pair that most reduces the uncertainty of the top k.
 
     The uncertainty is that of which documents are the top k, and in which order; the model is
-    Thurstone's with ties. The strategy stops when the budget is spent or the set is known with
-    probability `confidence`. Answers may contradict each other: the result fits all of them best.
+    Thurstone's with ties. Without a prior it begins with a knockout, which compares every document
+    once and finds candidates for the first rank. The strategy stops when the budget is spent or the
+    set is known with probability `confidence`. Answers may contradict each other: the result fits
+    all of them best.
 
     Parameters
     ----------
@@ -154,6 +189,8 @@ class Adaptive:
         budget only.
     prior_correlation : float, default 0.5
         Assumed correlation of the prior scores with the true utilities, from 0 to below 1.
+    opening : bool, default True
+        Whether to begin with a knockout where there is no prior.
 
     Raises
     ------
@@ -183,6 +220,7 @@ class Adaptive:
     budget: int | None = None
     confidence: float | None = 0.95
     prior_correlation: float = PRIOR_CORRELATION
+    opening: bool = True
 
     def __post_init__(self) -> None:
         if self.budget is not None:
@@ -224,7 +262,8 @@ class AdaptiveRun:
 
     def __init__(self, strategy: Adaptive, task: TopKTask) -> None:
         self._strategy, self._task = strategy, task
-        self._state = BeliefState.from_task(task, strategy.prior_correlation)
+        opening = strategy.opening and task.prior is None
+        self._state = BeliefState.from_task(task, strategy.prior_correlation, opening)
         self.question = self._next_question(self._state)
 
     @property
@@ -293,7 +332,7 @@ class Refined:
         if not self.extra:
             return top_k
         past = (*task.past, *answered)
-        refinement = Adaptive(budget=len(past) + self.extra, confidence=None)
+        refinement = Adaptive(len(past) + self.extra, confidence=None, opening=False)
         return (yield from refinement.questions(replace(task, past=past)))
 
 
