@@ -10,6 +10,14 @@ uses them.  An A/B test compares the sessions with clicks, or the reciprocal ran
 click.
 
 Bias: the same with users who click on random results; far from 0 is biased.
+
+    python benchmarks/interleaving.py --leaving --sessions 20000
+
+checks the claim of Iizuka, Morita and Kato (arXiv 2306.10023): interleaving is more efficient than
+an A/B test where users leave depending on the relevance of a document.  Users click alike, and
+leave after a click with a probability that grows with the grade, or that is the same for all
+grades, or never; or they examine ranks with fixed probabilities, whatever they see.  Team draft (by
+wins, and by credit) is compared with an A/B test of the clicks per session.
 """
 
 from __future__ import annotations
@@ -69,11 +77,62 @@ def sessions_text(z: float, needed: float) -> str:
     return f"{needed:,.0f}" if abs(z) > 3 else "-"
 
 
+CLICK = [0.05, 0.2, 0.4, 0.6, 0.8]  # by grade, of an examined document
+LEAVING = {
+    "leave by relevance": {"stop": [0.0, 0.25, 0.5, 0.75, 1.0]},
+    "leave a little by relevance": {"stop": [0.0, 0.1, 0.2, 0.3, 0.4]},
+    "leave alike after any click": {"stop": [0.5] * 5},
+    "never leave": {"stop": [0.0] * 5},
+    "examine by rank only": {"examination": (1.0 / np.arange(1, DEPTH + 1)).tolist()},
+}
+
+
+def needed_sessions(x: Any) -> tuple[float, float]:
+    """Return z, and the sessions that a test of the mean needs."""
+    return x.mean() / (x.std() / np.sqrt(len(x))), (QUANTILES * x.std() / (x.mean() or 1.0)) ** 2
+
+
+def compare_leaving(count: int) -> None:
+    """Print sessions by interleaving and by A/B, for users who leave and users who do not."""
+    rows = []
+    for kind, behavior in LEAVING.items():
+        users = fp.clicks.SimulatedUsers(click=CLICK, **behavior)
+        for name, noises in NOISES.items():
+            rng = np.random.default_rng(1)
+            grades, orders = rankings(noises, rng)
+            queries = rng.integers(QUERIES, size=count)
+            shown = [fp.clicks.interleave(orders[query].tolist(), "team-draft", DEPTH, key=str(n))
+                     for n, query in enumerate(queries.tolist())]  # fmt: skip
+            documents = np.array([each.documents for each in shown])
+            clicks = users.clicks(grades[queries[:, None], documents], rng).astype(float)
+            credit = np.array([s.credit(c) for s, c in zip(shown, clicks, strict=True)])
+            difference = credit[:, 1] - credit[:, 0]
+            wins, by_credit = needed_sessions(np.sign(difference)), needed_sessions(difference)
+            queries = rng.integers(QUERIES, size=10 * count)
+            both = [
+                users.clicks(grades[queries[:, None], orders[queries, arm, :DEPTH]], rng).sum(
+                    axis=1
+                )
+                for arm in (0, 1)
+            ]
+            lead, variance = both[1].mean() - both[0].mean(), both[0].var() + both[1].var()
+            ab = (lead / np.sqrt(variance / len(queries)),
+                  2 * variance * (QUANTILES / (lead or 1.0)) ** 2)  # fmt: skip
+            wrong = " (the worse wins)" if ab[0] < -3 else ""
+            texts = [sessions_text(*each) for each in (wins, by_credit, ab)]
+            rows.append([kind, name, *texts[:2], texts[2] + wrong])
+    head = ["users", "difference", "team draft, wins", "team draft, credit", "A/B, clicks"]
+    show("sessions for power 80%, by how users leave", head, rows, f"{count:,} sessions each")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=6000)
     parser.add_argument("--users", default="navigational")
+    parser.add_argument("--leaving", action="store_true")
     options = parser.parse_args()
+    if options.leaving:
+        return compare_leaving(options.sessions)
     users, count = fp.clicks.SimulatedUsers.named(options.users), options.sessions
     table: dict[str, list[str]] = {}
     for noises in NOISES.values():

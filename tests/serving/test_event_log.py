@@ -149,7 +149,7 @@ def test_only_what_is_named_is_stored() -> None:
             click(timestamp="2026-01-01T00:00:00"),
             "'timestamp': expected `datetime` with a timezone",
         ),
-        (click(timestamp="2999-01-01T00:00:00Z"), "event 1: 'timestamp' is in the future"),
+        (click(timestamp="2999-01-01T00:00:00Z"), "'timestamp' is more than a day ahead"),
         (click(queryid="q"), "event 1 has an unknown field 'queryid'; the fields are"),
         (click(query_id="q" * 101), "'query_id': expected `str` of length <= 100"),
         (
@@ -179,6 +179,9 @@ def test_requests_beyond_the_limits_are_refused(model: Path, folder: Path) -> No
         assert client.post("/events", json=[click()] * 3).status_code == 413
         assert client.post("/events", content=b"x" * 3000).status_code == 413
         assert client.post("/events", content=b"{").status_code == 422
+        repeated = client.post("/events", content=b'{"message": "a", "message": "b"}')
+        assert repeated.status_code == 422
+        assert "ambiguous" in repeated.json()["detail"]
         assert client.post("/events?a=1", json=click()).status_code == 422
         text = {"content-type": "text/plain"}
         assert client.post("/events", content=b"{}", headers=text).status_code == 415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -87,6 +88,17 @@ from firstpage.core import require_extras
     help="With --index: host name by which people reach the server; may be repeated.",
 )
 @options.address(8220)
+@options.integer(
+    "--workers",
+    default=1,
+    help="Processes that share the address, on one machine; limits are those of each.",
+)
+@click.option(
+    "--access-log",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Append a line per request to this file; - is standard output.",
+)
 @options.integer("--max-candidates", default=1000, help="Limit on candidates per query.")
 @options.integer("--max-queries", default=1000, help="Limit on queries per batch.")
 @options.integer("--max-events", default=60_000, help="Limit on events per network and minute.")
@@ -140,6 +152,8 @@ def command(
     hosts: tuple[str, ...],
     host: str,
     port: int,
+    workers: int,
+    access_log: Path | None,
     max_candidates: int,
     max_queries: int,
     max_events: int,
@@ -187,6 +201,8 @@ def command(
     if index is not None and candidates > max_candidates:
         raise click.UsageError("--candidates is greater than --max-candidates.")
 
+    if workers > 1 and not hasattr(signal, "SIGHUP"):
+        raise click.UsageError("this system cannot share an address; leave out --workers.")
     if own_features or encoder is not None:
         options.search_current_folder()
     limits = serving.Limits(
@@ -197,26 +213,25 @@ def command(
         concurrent_requests=max_at_once,
         connections=max_connections,
     )
-    serving.serve(
+    settings = serving.ServeSettings(
         model,
-        host,
-        port,
         limits,
         poll=None if no_reload else poll,
         token=token,
         wait=wait,
         allow_new_features=allow_new_features,
         hosts=hosts,
-        open_page=open_page,
         feedback=feedback,
         events=events,
         experiment=experiment,
+        access_log=access_log,
         source=None
         if index is None
         else serving.IndexSource(
             index, candidates, own_features, against, encoder, _last_stage(rerank, rerank_seconds)
         ),
     )
+    serving.serve(settings, host, port, workers, open_page)
 
 
 def _last_stage(name: str | None, seconds: float) -> serving.LastStage | None:

@@ -20,7 +20,8 @@ pages                                       page_contents.py, about_page.py, pag
 feedback of people who search               feedback.py, feedback_requests.py
 log of queries and events                   event_log.py, event_rows.py
 experiments                                 experiments.py
-metrics, process                            metrics.py, process.py
+metrics, drift, access log                  metrics.py, drift.py, access_log.py
+process, several workers                    process.py, workers.py
 """
 
 from firstpage.core import lazy_namespace

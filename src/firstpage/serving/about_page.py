@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from firstpage.core.http import HEADERS, JSON, url_host
+from firstpage.serving.drift import LARGE, LEAST_ROWS, MODERATE
 from firstpage.serving.metrics import Metrics
 from firstpage.serving.pages import render
 from firstpage.serving.served_model import ServedModel
@@ -36,6 +37,23 @@ def about_page(watched: WatchedModel, metrics: Metrics, request: Request) -> HTM
         search_example=_example_search(model, address),
         rank_example=example_request(model, address),
         rank_example_is_long=len(model.names) > MAX_NAMED,
+    )
+    return HTMLResponse(page, headers=HEADERS)
+
+
+def drift_page(watched: WatchedModel) -> HTMLResponse:
+    """Return the page about drift."""
+    model = watched.model
+    total, rows = (0, []) if model is None or model.drift is None else model.drift.rows(model.names)
+    ordered = rows[:1] + sorted(rows[1:], key=lambda row: -row.psi)
+    page = render(
+        "drift.html",
+        watched,
+        model=model,
+        total=total,
+        rows=ordered,
+        least=LEAST_ROWS,
+        limits=(MODERATE, LARGE),
     )
     return HTMLResponse(page, headers=HEADERS)
 

@@ -33,7 +33,8 @@ from firstpage.core.http import (
     site_refusal,
 )
 from firstpage.serving import metrics, openapi
-from firstpage.serving.about_page import about_page
+from firstpage.serving.about_page import about_page, drift_page
+from firstpage.serving.access_log import AccessLog
 from firstpage.serving.event_log import EventLog
 from firstpage.serving.event_rows import EventsAnswer, read_events
 from firstpage.serving.experiments import LiveExperiment, Traffic
@@ -70,6 +71,7 @@ from firstpage.serving.searching import (
 )
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
+from firstpage.serving.workers import Channel, RemoteFeedback, RemoteLog
 
 log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
@@ -78,6 +80,7 @@ RERANKING_THREADS = 16  # where a search waits for a last stage
 PAGES = {
     "/": "Not answered",
     "/about": "Not answered",
+    "/drift": "Not answered",
     "/preference": "Not stored",
     "/judge": "Not stored",
 }  # titles of errors
@@ -100,12 +103,16 @@ class Serving(Starlette):
         The token that a client needs for POST /reload; None: no client may reload.
     hosts : collection of str
         With an index: names of the server, in addition to those of this machine; `*` allows any.
-    feedback : FeedbackFolder or None
+    feedback : FeedbackFolder, RemoteFeedback or None
         With an index: where feedback is stored; None: none is asked for.
-    events : EventLog or None
+    events : EventLog, RemoteLog or None
         Where queries and events are stored; None: there is no POST /events.
     experiment : LiveExperiment or None
         With events: the experiment on users.
+    access : AccessLog or None
+        Where a line per request is written.
+    parent : Channel or None
+        With several workers: by which this one makes the others reload.
     """
 
     def __init__(
@@ -116,12 +123,15 @@ class Serving(Starlette):
         poll: float | None = 1.0,
         token: str | None = None,
         hosts: Collection[str] = (),
-        feedback: FeedbackFolder | None = None,
-        events: EventLog | None = None,
+        feedback: FeedbackFolder | RemoteFeedback | None = None,
+        events: EventLog | RemoteLog | None = None,
         experiment: LiveExperiment | None = None,
+        access: AccessLog | None = None,
+        parent: Channel | None = None,
     ) -> None:
         self.traffic = None if events is None else Traffic(events, experiment)
         self.watched, self.limits, self.poll = watched, limits or Limits(), poll
+        self.parent, self.access = parent, access
         self.token = None if token is None else token.encode("utf-8", "surrogateescape")
         self.metrics, self.events = metrics.Metrics(watched, events), events
         self.admission = RequestLimiter(self.limits)
@@ -138,6 +148,7 @@ class Serving(Starlette):
             RequestObserver,
             self.metrics,
             {route.path for route in routes if isinstance(route, Route)},
+            access,
         )
         super().__init__(
             routes=routes,
@@ -161,6 +172,7 @@ class Serving(Starlette):
         for operation, answer in (
             (openapi.RELOAD, self._reload),
             (openapi.about("/" if source is None else "/about"), self.about),
+            (openapi.DRIFT, self._drift),
             (openapi.HEALTH, self._health),
             (openapi.MODEL, self._model),
             (openapi.METRICS, self._metrics),
@@ -206,12 +218,20 @@ class Serving(Starlette):
             detail = "send the server's token: 'Authorization: Bearer TOKEN'."
             raise Refusal(detail, 401, www_authenticate="Bearer")
         report = await asyncio.to_thread(self.watched.reload)
+        if report.accepted and self.parent is not None:
+            refused = await asyncio.wrap_future(self.parent.call("reload"))
+            if refused:
+                raise Refusal(f"another worker of this server refuses the file: {refused[0]}")
         return json_response(report, 200 if report.accepted else 422)
 
     async def about(self, request: Request) -> Response:
         """Return the page about this server."""
         self.check_site(request)
         return await asyncio.to_thread(about_page, self.watched, self.metrics, request)
+
+    async def _drift(self, request: Request) -> Response:
+        self.check_site(request)
+        return await asyncio.to_thread(drift_page, self.watched)
 
     async def _health(self, request: Request) -> Response:
         watched, model = self.watched, self.watched.model
@@ -231,7 +251,8 @@ class Serving(Starlette):
         return json_response(self.model().description())
 
     async def _metrics(self, request: Request) -> Response:
-        return Response(self.metrics.text(), media_type=metrics.MEDIA_TYPE)
+        text = await asyncio.to_thread(self.metrics.text)
+        return Response(text, media_type=metrics.MEDIA_TYPE)
 
     async def _openapi(self, request: Request) -> Response:
         depth = None if self.watched.source is None else self.watched.source.candidates
@@ -266,7 +287,7 @@ class Serving(Starlette):
             self.scoring_pool.submit(compile_templates)  # pages are opened soon
         yield
         watching.cancel()
-        for store in (self.feedback, self.events):
+        for store in (self.feedback, self.events, self.access):
             if store is not None:
                 store.close()
         self.scoring_pool.shutdown(wait=False)
@@ -452,7 +473,7 @@ class FeedbackEndpoint(TextEndpoint):
 class EventsEndpoint(TextEndpoint):
     """The endpoint POST /events, which answers after the events are on disk."""
 
-    def __init__(self, serving: Serving, log: EventLog) -> None:
+    def __init__(self, serving: Serving, log: EventLog | RemoteLog) -> None:
         super().__init__(serving)
         self.log = log
         most = serving.limits.events
@@ -488,21 +509,24 @@ class ChunkedResponse(Response):
 
 
 class RequestObserver:
-    """Middleware that counts and times requests, and answers failures with one line."""
+    """Middleware that counts, times and logs requests, and answers failures with one line."""
 
-    def __init__(self, app: ASGIApp, counts: metrics.Metrics, paths: set[str]) -> None:
-        self.app, self.metrics, self.paths = app, counts, paths
+    def __init__(
+        self, app: ASGIApp, counts: metrics.Metrics, paths: set[str], access: AccessLog | None
+    ) -> None:
+        self.app, self.metrics, self.paths, self.access = app, counts, paths, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        start, status = time.perf_counter(), 499  # 499: the client disconnected, as in nginx
+        start, status, size = time.perf_counter(), 499, 0  # 499: disconnected, as in nginx
         route = scope["path"] if scope["path"] in self.paths else metrics.OTHER
 
         async def observed_send(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
+            size += len(message.get("body", b""))
             await send(message)
 
         with self.metrics.in_flight.track_inprogress():
@@ -516,4 +540,7 @@ class RequestObserver:
                     detail = "internal error; the server's log has the details."
                     await error_response(500, detail)(scope, receive, observed_send)
         self.metrics.requests.labels(route, status).inc()
-        self.metrics.seconds.labels(route).observe(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        self.metrics.seconds.labels(route).observe(seconds)
+        if self.access is not None:
+            self.access.write(scope, route, status, size, seconds)

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from firstpage.core import DataError, warn
-from firstpage.serving.event_rows import AHEAD, OPTIONAL, STORED, Row
+from firstpage.serving.event_rows import AHEAD, STORED, Row
 from firstpage.serving.feedback import AppendedRows, occupy, sync_folder
 from firstpage.serving.limits import Refusal
 
@@ -97,9 +97,10 @@ class EventLog:
         """The bytes of all files."""
         return self._older + self._file.size
 
-    def stored_fields(self, row: Row) -> Row:
-        """Return a row of the server without the fields that are not stored."""
-        return {n: v for n, v in row.items() if n not in OPTIONAL or n in self.fields}
+    def counts(self) -> dict[str, int]:
+        """Return the counts of the log for the metrics."""
+        names = ("stored", "known", "dropped", "commits", "size")
+        return {name: getattr(self, name) for name in names}
 
     def _last_ids(self) -> Iterator[str]:
         """Yield the ids of the rows, the last first."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from firstpage.core import DataError
+from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import short, unknown_field
 
@@ -126,6 +128,9 @@ def read_events(body: bytes, fields: frozenset[str], most: int, client: str | No
     """Return the rows of a body as they are stored; `client` replaces the id that it claims."""
     try:
         rows = msgspec.json.decode(body)
+        json.loads(body, object_pairs_hook=unique_keys)  # msgspec keeps the last of equal keys
+    except RepeatedKey as error:
+        raise Refusal(f"the body is ambiguous: {error}") from None
     except (ValueError, RecursionError) as error:
         raise Refusal(f"the body is not valid JSON ({str(error)[:200]}).") from None
     rows = rows if isinstance(rows, list) else [rows]
@@ -149,7 +154,7 @@ def _stored(row: Any, where: str, fields: frozenset[str], client: str | None) ->
         at = f"'{path.rstrip('`')}': " if path else ""
         raise Refusal(f"{where}: {at}{problem[0].lower()}{problem[1:]}.") from None
     if checked.timestamp > datetime.now(UTC) + AHEAD:
-        raise Refusal(f"{where}: 'timestamp' is in the future; correct the clock.")
+        raise Refusal(f"{where}: 'timestamp' is more than a day ahead of this server's clock.")
     kept = {n: v for n, v in row.items() if n in ALWAYS or n in fields}
     if client is not None and "client_id" in fields:
         kept["client_id"] = client
@@ -174,6 +179,11 @@ def identified(row: dict[str, Any], where: str = "the row") -> Row:
     if len(content) > MAX_ROW:
         raise Refusal(f"{where} has {len(content):,} bytes, and the limit is {MAX_ROW:,}.", 413)
     return row if has_id else {**row, "event_id": hashlib.sha256(content).hexdigest()[:32]}
+
+
+def stored_fields(row: Row, fields: Collection[str]) -> Row:
+    """Return a row of the server without the fields that are not stored."""
+    return {n: v for n, v in row.items() if n not in OPTIONAL or n in fields}
 
 
 def now() -> str:

@@ -23,13 +23,21 @@ from firstpage.clicks import interleave
 from firstpage.core import DataError, Floats, Ints
 from firstpage.data import sort_groups
 from firstpage.serving.event_log import EventLog
-from firstpage.serving.event_rows import STORED, Time, check_fields, identified, now
+from firstpage.serving.event_rows import (
+    STORED,
+    Time,
+    check_fields,
+    identified,
+    now,
+    stored_fields,
+)
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import RankRequest, User, short
 from firstpage.serving.ranking import finite_scores
 from firstpage.serving.searching import Ranking, rank_text, texts_of
 from firstpage.serving.served_index import IndexSource, ServedIndex
 from firstpage.serving.served_model import ServedModel, load
+from firstpage.serving.workers import RemoteLog
 
 Text = Annotated[str, Meta(min_length=1, max_length=100)]
 QUICK = ("ab", "team-draft", "balanced")  # methods that take less than a millisecond
@@ -287,13 +295,13 @@ class Traffic:
 
     Parameters
     ----------
-    log : EventLog
+    log : EventLog or RemoteLog
         Where queries are stored.
     experiment : LiveExperiment or None
         The experiment.
     """
 
-    def __init__(self, log: EventLog, experiment: LiveExperiment | None) -> None:
+    def __init__(self, log: EventLog | RemoteLog, experiment: LiveExperiment | None) -> None:
         self.log, self.experiment = log, experiment
 
     @property
@@ -353,7 +361,7 @@ class Traffic:
         where = "the logged query, with the documents that are shown ('depth' or 'top'),"
         identified_row = identified(row, where)
         with suppress(Refusal):  # which the metrics count
-            self.log.submit([self.log.stored_fields(identified_row)], urgent=False)
+            self.log.submit([stored_fields(identified_row, self.log.fields)], urgent=False)
         return str(row["query_id"])
 
 

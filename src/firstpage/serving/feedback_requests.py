@@ -23,7 +23,9 @@ from firstpage.serving.page_contents import (
 )
 from firstpage.serving.searching import rank_twice, texts_of
 from firstpage.serving.served_model import ServedModel
+from firstpage.serving.workers import RemoteFeedback
 
+Folder = FeedbackFolder | RemoteFeedback
 COOKIE = "firstpage_search"
 SESSION = re.compile(r"[A-Za-z0-9_-]{43}")
 FORM = "application/x-www-form-urlencoded"
@@ -75,7 +77,7 @@ def form_query(model: ServedModel, fields: dict[str, str], limits: Limits) -> Pa
 
 
 def store_preference(
-    folder: FeedbackFolder,
+    folder: Folder,
     model: ServedModel,
     visitor: Visitor,
     query: PageQuery,
@@ -110,7 +112,7 @@ def store_preference(
     return replace(query, names=True, note="preference" if is_new else "known")
 
 
-def store_query(folder: FeedbackFolder, model: ServedModel, query: PageQuery) -> PageQuery:
+def store_query(folder: Folder, model: ServedModel, query: PageQuery) -> PageQuery:
     """Store a query to judge, with the first documents of both rankings in random order."""
     both, texts = rank_twice(model, query.text), texts_of(model)
     index = texts.index

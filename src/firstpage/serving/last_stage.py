@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class LastStage:
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(THREADS, "rerank"), repr=False
     )
+
+    def __reduce__(self) -> Any:
+        return LastStage, (self.assessor, self.seconds)  # without its threads, to a worker
 
     def reorder(self, index: Index, text: str, rows: Ints, order: Ints) -> tuple[Ints, bool]:
         """Return the order of the candidates, and whether the assessor decided it.

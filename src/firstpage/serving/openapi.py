@@ -102,6 +102,7 @@ MODEL = _get(
     _report("The model.", messages.ModelDescription),
     _refused(503)[503],
 )
+DRIFT = _page("/drift", "drift", "Features and scores in service, against the training data.")
 METRICS = _get(
     "/metrics",
     "metrics",

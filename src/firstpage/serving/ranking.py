@@ -102,6 +102,7 @@ def finite_scores(model: ServedModel, request: RankRequest) -> Floats:
         raise _overflow(model, X, str(error)) from None
     if not np.isfinite(scores).all():
         raise _overflow(model, X[~np.isfinite(scores)], "a score is not finite")
+    model.count_drift(X, request.offsets, scores)
     return scores
 
 

@@ -19,8 +19,16 @@ from msgspec import UNSET, UnsetType
 
 from firstpage.core import Array, DataError, Floats, Ints
 from firstpage.core.kernels.compiler import MAX_INTERPRETED
-from firstpage.learning.models import Model, probe_features, read_model, unusable
+from firstpage.learning.models import (
+    LONG_RECORDS,
+    Model,
+    probe_features,
+    read_distributions,
+    read_model,
+    unusable,
+)
 from firstpage.learning.scorers import Contributions
+from firstpage.serving.drift import Drift
 from firstpage.serving.forests import FlatForest, flat_forest
 from firstpage.serving.json_messages import IndexSummary, ModelDescription
 from firstpage.serving.rank_request import CategoryCodes
@@ -55,6 +63,17 @@ class ServedModel:
             column: {name: float(code) for code, name in enumerate(known)}
             for column, known in self.model.categories.items()
         }
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """What it ranks, against its training data; None if the file does not describe these."""
+        distributions = read_distributions(self.model.training, self.model.n_features)
+        return None if distributions is None else Drift(distributions, self.digest)
+
+    def count_drift(self, X: Array, offsets: Ints, scores: Floats) -> None:
+        """Count ranked documents for the drift, now and then."""
+        if self.drift is not None and self.drift.is_due():
+            self.drift.add(self.model.scaled(X, offsets), scores)
 
     @cached_property
     def by_query(self) -> bool:
@@ -119,7 +138,7 @@ class ServedModel:
             },
             normalize=None if model.transform is None else model.transform.to_dict(),
             by_query=self.by_query,
-            training={k: v for k, v in model.training.items() if k != "curve"},
+            training={k: v for k, v in model.training.items() if k not in LONG_RECORDS},
         )
 
     def report_fault(self, problem: str) -> None:

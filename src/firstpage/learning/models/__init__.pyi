@@ -1,9 +1,12 @@
+from firstpage.learning.models.distributions import Distributions as Distributions
+from firstpage.learning.models.distributions import read_distributions as read_distributions
 from firstpage.learning.models.explanation import Explanation as Explanation
 from firstpage.learning.models.explanation import explain as explain
 from firstpage.learning.models.finite_values import LARGE as LARGE
 from firstpage.learning.models.finite_values import check_probes as check_probes
 from firstpage.learning.models.finite_values import probe_features as probe_features
 from firstpage.learning.models.finite_values import unusable as unusable
+from firstpage.learning.models.model_files import LONG_RECORDS as LONG_RECORDS
 from firstpage.learning.models.model_files import FittedRanker as FittedRanker
 from firstpage.learning.models.model_files import Model as Model
 from firstpage.learning.models.model_files import as_model as as_model

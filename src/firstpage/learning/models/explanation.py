@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from firstpage.core import Floats
-from firstpage.learning.models.model_files import FittedRanker, Model, as_model
+from firstpage.learning.models.model_files import LONG_RECORDS, FittedRanker, Model, as_model
 from firstpage.learning.scorers.scoring_base import JsonObject
 
 REPR_FEATURES = 5  # shown in the repr
@@ -75,7 +75,7 @@ class Explanation:
         dict
             The keys "ranker", "parameters", "kind", "features" and "training".
         """
-        record = {k: v for k, v in self.model.training.items() if k != "curve"}
+        record = {k: v for k, v in self.model.training.items() if k not in LONG_RECORDS}
         return {
             "ranker": self.model.ranker,
             "parameters": self.model.parameters,

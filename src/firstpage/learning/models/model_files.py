@@ -23,6 +23,7 @@ from firstpage.learning.scorers.scorer import Scoring
 from firstpage.learning.scorers.scoring_base import Contributions, JsonObject
 
 FILE = JsonFormat("firstpage-model", 1, "model")
+LONG_RECORDS = ("curve", "distributions")  # of the training record
 FIELDS: dict[str, type | tuple[type, ...]] = {  # of a model file, with their types
     "ranker": str, "parameters": dict, "features": dict, "normalize": (dict, type(None)),
     "scorer": dict, "training": dict,

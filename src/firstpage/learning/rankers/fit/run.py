@@ -10,6 +10,7 @@ from typing import Any
 from firstpage.core import DataError, warn
 from firstpage.data import Dataset, Transform
 from firstpage.data.preferences import RowPairs
+from firstpage.learning.models.distributions import distributions_of
 from firstpage.learning.models.model_files import parameter_to_json
 from firstpage.learning.rankers.fit.checkpoint import Checkpoint, fit_identity
 from firstpage.learning.rankers.fit.checks import has_preferences
@@ -24,7 +25,7 @@ from firstpage.learning.rankers.fit.pair_measures import (
 )
 from firstpage.learning.rankers.fit.progress import ATTRIBUTES, Record, fitted_attributes
 from firstpage.learning.rankers.fit.request import FitRequest, FitResult
-from firstpage.learning.rankers.fit.training_data import TrainingData
+from firstpage.learning.rankers.fit.training_data import InMemory, TrainingData
 from firstpage.learning.scorers.scorer import Scoring
 
 FilePath = str | os.PathLike[str]
@@ -47,11 +48,11 @@ def run_fit(
     with closing(training):
         request = _request(ranker, training, valid, progress, valid_pairs)
         if checkpoint is None:
-            _store(ranker, procedure.fit(request), training.transform)
+            _store(ranker, procedure.fit(request), training)
             return
         with _checkpoint(ranker, checkpoint, request) as written:
             result = procedure.fit(replace(request, checkpoint=written))
-            _store(ranker, result, training.transform)
+            _store(ranker, result, training)
             if not ranker.interrupted_:
                 written.done()
 
@@ -104,9 +105,13 @@ def _checkpoint(ranker: Estimator, path: FilePath, request: FitRequest) -> Check
     return Checkpoint(path, fit_identity(type(ranker).__name__, parameters, *data))
 
 
-def _store(ranker: Estimator, result: FitResult, transform: Transform | None) -> None:
+def _store(ranker: Estimator, result: FitResult, training: TrainingData) -> None:
     """Set the fitted attributes from the result of a fit."""
-    set_fitted(ranker, result.model, result.record, transform)
+    if isinstance(training, InMemory):
+        described = distributions_of(training.data, result.model)
+        if described is not None:
+            result.record["distributions"] = described
+    set_fitted(ranker, result.model, result.record, training.transform)
     ranker._memory = result.memory
     if ranker.interrupted_:
         kept = result.record["best_iteration"] or result.record["iterations"]
