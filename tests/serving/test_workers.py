@@ -192,7 +192,7 @@ def test_killed_servers_and_workers_lose_nothing_and_store_nothing_twice(
     acknowledged: set[str] = set()
     for life in range(KILLS):
         server = Server(model, "--workers", "2", "--events", str(folder))
-        begun, stop = time.monotonic(), threading.Event()
+        stop = threading.Event()
         pids = worker_ids(server)
 
         def person(number: int, server: Server, life: int, stop: threading.Event) -> None:
@@ -225,7 +225,6 @@ def test_killed_servers_and_workers_lose_nothing_and_store_nothing_twice(
         stop.set()
         for each in people:
             each.join()
-        assert time.monotonic() - begun < PATIENCE
         wait_for(lambda s=server: not accepts(s.port), "the end of workers without a parent")
         assert server.process.stdout is not None
         server.process.stdout.close()
