@@ -283,7 +283,7 @@ def test_a_worker_that_cannot_start_again_is_tried_again(
         def is_alive(self) -> bool:
             return False
 
-    group = workers.Workers(lambda *_: None, socket.socket(), None, None)
+    group = workers.WorkerGroup(lambda *_: None, socket.socket(), None, None)
     group._running = {Dead(): channels(lambda *_: None)[0]}  # type: ignore[dict-item]
     problems = ["damaged", "damaged", "damaged", None]
 

@@ -213,7 +213,7 @@ def command(
         concurrent_requests=max_at_once,
         connections=max_connections,
     )
-    settings = serving.ServeSettings(
+    settings = serving.ServerSettings(
         model,
         limits,
         poll=None if no_reload else poll,

@@ -31,7 +31,7 @@ from firstpage.serving.feedback import FeedbackFolder
 from firstpage.serving.limits import Limits
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.watched_model import WatchedModel, printable
-from firstpage.serving.workers import Channel, RemoteFeedback, RemoteLog, Workers
+from firstpage.serving.workers import Channel, RemoteFeedback, RemoteLog, WorkerGroup
 
 if TYPE_CHECKING:
     import uvicorn
@@ -41,7 +41,7 @@ GRACE = 10  # seconds that requests have to end after the server is asked to sto
 
 
 @dataclass(frozen=True)
-class ServeSettings:
+class ServerSettings:
     """What `firstpage serve` is told; see `Serving` and the options of the command."""
 
     path: Path
@@ -59,7 +59,7 @@ class ServeSettings:
 
 
 def serve(
-    settings: ServeSettings, host: str, port: int, workers: int = 1, open_page: bool = False
+    settings: ServerSettings, host: str, port: int, workers: int = 1, open_page: bool = False
 ) -> None:
     """Serve a model file; without a valid one raise an error, or with `wait` wait for it.
 
@@ -91,14 +91,14 @@ def serve(
         if app is not None:
             app.run(listener, feedback, events, announce)
         else:
-            processes = Workers(partial(_work, settings), listener, events, feedback)
+            processes = WorkerGroup(partial(_work, settings), listener, events, feedback)
             processes.run(workers, announce, GRACE + 2)
 
 
 class _Application:
     """The model and the experiment of a process."""
 
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         from prometheus_client import disable_created_metrics
         from threadpoolctl import threadpool_limits
 
@@ -152,7 +152,7 @@ class _Application:
         server.run(sockets=[listener])
 
 
-def _work(settings: ServeSettings, listener: socket.socket, connection: Connection) -> None:
+def _work(settings: ServerSettings, listener: socket.socket, connection: Connection) -> None:
     """Serve as one of several workers."""
     _set_up_log()
     reloads, app = ThreadPoolExecutor(1), None

@@ -155,7 +155,7 @@ class RemoteFeedback:
         """Do nothing: the parent closes the files."""
 
 
-class Workers:
+class WorkerGroup:
     """The processes of a server, and what they call.
 
     Parameters
