@@ -391,6 +391,11 @@ CSV = "query,docid,rank,clicked,page,user,time,layout\n"
         ),
         ("fox,a,-1,1,x,u,5,\nfox,b,1,1,x,u,5,\n", "impressions with a rank below 1, left out", 1),
         (
+            "fox,a,1,1,x,u,5,\nfox,a,1,1,x,u,5,\n",
+            "clicks on repeated impressions, left out",
+            1,
+        ),
+        (
             "fox,a,1,1,x,u,5,list\nfox,b,1,1,y,u,5,grid\n",
             "layouts are mixed (list, grid): ranks of different layouts are not comparable",
             2,
@@ -402,6 +407,15 @@ def test_bad_rows_are_counted(tmp_path: Path, rows: str, decision: str, rest: in
     s = fp.read_sessions(write(tmp_path, "log.csv", CSV + rows))
     assert s.decisions[decision] == (2 if rest == 2 else 1)
     assert s.n_impressions == rest
+
+
+def test_a_page_has_one_query(tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    rows = "fox,a,1,1,x,u,5,\ndog,b,2,1,x,u,5,\nfox,c,2,0,x,u,5,\n"
+    s = fp.read_sessions(write(tmp_path, "log.csv", CSV + rows))
+    assert [s.queries[q] for q in s.page_query] == ["fox", "dog"]
+    assert np.diff(s.offsets).tolist() == [2, 1]
+    assert s.decisions["further pages with the id of a page of another query"] == 1
 
 
 def test_negative_clicks_are_refused_or_skipped(tmp_path: Path) -> None:
@@ -530,6 +544,8 @@ def test_written_sessions_are_read_again(tmp_path: Path) -> None:
         ("log.csv", "query,docid,rank\nfox,a,1\n", "has no column of the clicks. Name it with"),
         ("log.csv", "query,docid,clicked\nfox,a,1\n", "has neither ranks nor pages"),
         ("log.csv", "query,rank,clicked\nfox,1,1\n", "has no column of the document"),
+        ("log.csv", "q,d,r,c\nfox,a,1,1\n", "no column of the document (there are q, d, r, c)"),
+        ("a.jsonl", '{"query": "q", "documents": ["a"]}', "has no column of the clicks"),
         ("log.csv", "query,docid,rank,clicked,rank\nf,a,1,1,1\n", "the column 'rank' occurs twice"),
         ("log.csv", "query,docid,rank,clicked\nfox,a,inf,1\n", "impression 1 has inf as rank"),
         ("log.csv", "query,docid,rank,clicked\nfox,a,1.5,1\n", "impression 1 has 1.5 as rank"),

@@ -145,6 +145,7 @@ def test_arrays_cannot_be_changed() -> None:
         ({"document": [["a"]] * 5}, "must be texts or numbers, not lists"),
         ({"query": ["fox"]}, "must have one length; got query 1"),
         ({"query": ["fox", None, "dog", "fox", "fox"]}, "impression 1 has no query"),
+        ({"query": ["fox", "dog", "dog", "dog", "fox"]}, "a page has impressions of two queries"),
         ({"page": None, "rank": None}, "need the rank or the page"),
     ],
 )

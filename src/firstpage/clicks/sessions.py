@@ -493,6 +493,8 @@ def _check(columns: Mapping[str, Array]) -> None:
         if (columns[name] < 0).any():
             row = int(np.argmax(columns[name] < 0))
             raise DataError(f"impression {row} has no {name}.")
+    if (split_by_query(columns["page"], columns["query"]) != numbers_of(columns["page"])).any():
+        raise DataError("a page has impressions of two queries; give each its own value of `page`.")
     for name in ("rank", "document"):
         repeated = repeats(columns["page"], columns[name])
         if repeated.any():
@@ -521,6 +523,11 @@ def order_on_page(page: Array) -> Int32s:
     place = np.empty(len(page), np.int32)
     place[order] = np.arange(len(page)) - np.repeat(starts, lengths) + 1
     return place
+
+
+def split_by_query(page: Array, query: Array) -> Ints:
+    """Return page numbers of which each has one query."""
+    return numbers_of(page.astype(np.int64) * (int(query.max(initial=0)) + 1) + query)
 
 
 def pages_by_rank(columns: Mapping[str, Array]) -> Ints:

@@ -22,6 +22,7 @@ from firstpage.clicks.sessions import (
     order_on_page,
     pages_by_rank,
     repeats,
+    split_by_query,
 )
 from firstpage.core import Advice, Array, Bools, DataError, Progress
 from firstpage.data import DOCUMENT_NAMES, QUERY_NAMES
@@ -137,7 +138,8 @@ class LogCollector:
         numbers, wrong = column_numbers(name, values)
         if wrong is not None:
             where = f"{source}: row {self._rows + wrong + 1}"
-            self.broken(where, f"{str(values[wrong])[:50]!r} is not a number ({name}).")
+            what = "time" if name == "time" else "number"
+            self.broken(where, f"{str(values[wrong])[:50]!r} is not a {what} ({name}).")
         return numbers
 
     def end_of_file(self) -> None:
@@ -152,9 +154,7 @@ class LogCollector:
         columns = {n: np.concatenate(self._chunks.pop(n)) for n in list(self._chunks)}
         for name in ("query", "document", "clicks") if self._rows else ():
             if name not in columns:
-                raise DataError(
-                    f"{source}: has no column of the {name}.", Advice("Name it with {}.", "columns")
-                )
+                raise no_column(source, name)
         rules = [self._valid, self._order_of_clicks, self._ranked, self._distinct]
         for clean in (*rules, self._people, self._of_layout):
             if len(columns.get("document", ())):
@@ -233,7 +233,10 @@ class LogCollector:
     def _ranked(self, columns: dict[str, Array], source: str) -> None:
         """Set pages where there are none, and ranks from 1."""
         if "page" in columns:
-            columns["page"] = numbers_of(columns["page"])
+            page = numbers_of(columns["page"])
+            columns["page"] = split_by_query(page, columns["query"])
+            added = int(columns["page"].max(initial=-1) - page.max(initial=-1))
+            self.count("further pages with the id of a page of another query", added)
         rank = columns.get("rank")
         if rank is None or np.isnan(rank).all():
             if "page" not in columns:
@@ -296,6 +299,13 @@ class LogCollector:
             self._keep(columns, kept, "impressions of other layouts, left out")
         self._tables["layout"] = {name: 0}
         columns["layout"] = np.zeros(len(columns["rank"]), np.int32)
+
+
+def no_column(source: str, name: str, names: Sequence[str] = ()) -> DataError:
+    """Return the error of a log without a column that it needs; `names` are those that it has."""
+    there = f" (there are {', '.join(names[:12])})" if names else ""
+    text = f"{source}: has no column of the {name}{there}."
+    return DataError(text, Advice("Name it with {}.", "columns"))
 
 
 def columns_of(names: Sequence[str], asked: Mapping[str, str]) -> dict[str, str]:

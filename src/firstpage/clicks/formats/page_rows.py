@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstpage.clicks.formats.collector import LogCollector
+from firstpage.clicks.formats.collector import LogCollector, no_column
 from firstpage.clicks.formats.values import as_list, as_number
 from firstpage.data import DOCUMENT_NAMES, ROW_IDS
 
@@ -33,6 +33,7 @@ class PageRows:
         self._collector, self._source = collector, source
         self._columns: dict[str, list[Any]] = defaultdict(list)
         self._pages = 0
+        self._has_clicks: bool | None = None  # of rows; without clicks all pages would have none
 
     def add(
         self,
@@ -78,6 +79,7 @@ class PageRows:
 
     def add_row(self, row: Mapping[str, Any], **page: Any) -> None:
         """Add a page that is a row with lists, by role; raise ValueError if it has none."""
+        self._has_clicks = bool(self._has_clicks) or "clicks" in row
         documents = as_list(row.get("document"))
         if not documents:
             raise ValueError("the page has no documents.")
@@ -106,6 +108,8 @@ class PageRows:
 
     def finish(self) -> None:
         """Add the last pages."""
+        if self._has_clicks is False:
+            raise no_column(self._source, "clicks")
         self._flush()
         self._collector.end_of_file()
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.clicks.formats.collector import READ, LogCollector, columns_of
+from firstpage.clicks.formats.collector import READ, LogCollector, columns_of, no_column
 from firstpage.clicks.formats.lines import reason_of
 from firstpage.clicks.formats.page_rows import PageRows
 from firstpage.clicks.sessions import PAGE_FIELDS, TABLES, Sessions
-from firstpage.core import Advice, DataError, location, missing_dependency
+from firstpage.core import DataError, location, missing_dependency
 from firstpage.data.formats import read_file_cells, row_reader
 from firstpage.data.io import BOM, open_bytes, read_all, suffix_of, write_bytes
 
@@ -61,13 +61,9 @@ def _add(pl: Any, rows: Any, path: Path, collector: LogCollector) -> None:
             except (TypeError, ValueError, KeyError) as error:
                 collector.broken(f"{path}: row {number}", reason_of(error))
         pages.finish()
-    elif len(frame):
+    elif len(rows):
         if "document" not in roles:
-            there = ", ".join(rows.columns[:12])
-            raise DataError(
-                f"{path}: has no column of the document (there are {there}).",
-                Advice("Name it with {}.", "columns"),
-            )
+            raise no_column(str(path), "document", rows.columns)
         collector.add({column.name: column for column in frame}, str(path))
 
 
