@@ -27,25 +27,7 @@ LIGHT = """color-scheme: light dark; --ink:#1b1f24; --soft:#667; --line:#d8dde3;
   --mark:#8a97a6; --strong:#0b66c3; --win:#2a8f5c; --tie:#c3c9d1; --loss:#c8553d;"""
 DARK = """--ink:#e6e9ed; --soft:#9aa4b0; --line:#333b45; --back:#14181d; --mark:#7d8896;
   --strong:#58a6ff; --win:#3fb27a; --tie:#4a525d; --loss:#e0735a;"""
-SVG_STYLE = """
-svg text { fill: var(--ink); }
-svg .tick { fill: var(--soft); font-size: 11px; } svg .grid { stroke: var(--line); }
-svg .zero { stroke: var(--soft); }
-svg line.mark, svg polyline.mark { stroke: var(--mark); stroke-width: 3; }
-svg circle.mark { fill: var(--mark); } svg line.strong { stroke: var(--strong); }
-svg circle.strong { fill: var(--strong); } svg .bar { fill: var(--strong); }
-svg .win { fill: var(--win); }
-svg .tie { fill: var(--tie); } svg .loss { fill: var(--loss); }
-svg .curve { stroke-width: 2.5; } svg .dashed { stroke-dasharray: 7 5; }
-svg .error { stroke-width: 1.3; } svg .band { opacity: .15; fill: var(--strong); }
-svg polyline.c0 { stroke: var(--strong); } svg circle.c0, svg text.c0 { fill: var(--strong); }
-svg polyline.c1 { stroke: var(--loss); } svg circle.c1, svg text.c1 { fill: var(--loss); }
-svg polyline.c2 { stroke: var(--win); } svg circle.c2, svg text.c2 { fill: var(--win); }
-svg polyline.c3 { stroke: #a371f7; } svg circle.c3, svg text.c3 { fill: #a371f7; }
-svg polyline.c4 { stroke: #bf8700; } svg circle.c4, svg text.c4 { fill: #bf8700; }
-svg polyline.c5 { stroke: var(--mark); } svg circle.c5, svg text.c5 { fill: var(--mark); }
-svg .in { fill: #fff; font-size: 11px; }
-"""
+SVG_STYLE = "\n" + Path(__file__).with_suffix(".css").read_text("utf-8")
 Point = tuple[float, float]
 Bounds = tuple[float, float]  # lower, upper
 

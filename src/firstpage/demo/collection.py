@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from firstpage.core import DataError
@@ -23,25 +24,7 @@ from firstpage.data import Qrels
 from firstpage.demo.questions import QUESTIONS
 from firstpage.search import Queries
 
-_MODULES = """
-builtins sys abc
-argparse array ast asyncio atexit base64 binascii bisect bz2 calendar cmath cmd code codecs
-collections collections.abc colorsys compileall concurrent.futures configparser contextlib
-contextvars copy cProfile csv ctypes dataclasses datetime decimal difflib dis doctest email
-email.message email.utils enum errno faulthandler filecmp fileinput fnmatch fractions ftplib
-functools gc getopt getpass gettext glob graphlib gzip hashlib heapq hmac html html.parser http
-http.client http.cookies http.server imaplib importlib importlib.metadata importlib.util inspect io
-ipaddress itertools json keyword linecache locale logging logging.config logging.handlers lzma
-mailbox math mimetypes mmap multiprocessing.pool netrc numbers operator optparse os os.path pathlib
-pdb pickle pickletools pkgutil platform plistlib poplib pprint profile pstats py_compile queue
-quopri random re reprlib runpy sched secrets select selectors shelve shlex shutil signal smtplib
-socket socketserver sqlite3 ssl stat statistics string struct subprocess symtable sysconfig tarfile
-tempfile textwrap threading time timeit token tokenize trace traceback tracemalloc types typing
-unicodedata unittest unittest.mock urllib.error urllib.parse urllib.request uuid venv warnings wave
-weakref webbrowser wsgiref.util xml.dom.minidom xml.etree.ElementTree xml.sax.saxutils
-xmlrpc.client zipfile zlib zoneinfo
-"""
-MODULES = tuple(_MODULES.split())
+MODULES = tuple((Path(__file__).parent / "modules.txt").read_text("utf-8").split())
 BUILTINS = "builtins"  # its names have no prefix
 TOPICS = "help"  # prefix of the topics of help()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 from firstpage.core import Table, charts
 from firstpage.demo import sentences
@@ -30,25 +31,7 @@ from firstpage.interop.report import (
 from firstpage.learning.models import Explanation
 
 MAX_GRADE = 3
-STYLE = """
-.answer { font-size: 1.25rem; line-height: 1.4; border-left: 4px solid var(--strong);
-  padding: .2rem 0 .2rem 1rem; margin: 1.2rem 0; text-wrap: pretty; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr)); gap: .8rem; }
-.tile { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
-.tile b { display: block; font-size: 1.7rem; line-height: 1.2; }
-.tile span { color: var(--soft); font-size: .9rem; }
-.pages { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: .8rem; }
-.shown { border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
-.shown h4 { margin: 0 0 .4rem; font-size: .95rem; color: var(--soft); font-weight: 600; }
-.shown ol { margin: 0; padding-left: 1.4rem; } .shown li { padding: .12rem 0; }
-.shown code { overflow-wrap: anywhere; font-size: .9rem; }
-.stars { color: light-dark(#855c00, #d9a520); white-space: nowrap; margin-left: .4rem; }
-h3 { font-size: 1rem; margin: 1.4rem 0 .5rem; } q { font-style: italic; }
-pre { background: color-mix(in srgb, var(--line) 35%, transparent); border-radius: .5rem;
-  padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem;
-  padding-left: 2.2rem; text-indent: -1.4rem; }
-@media (max-width: 42rem) { td:not(.n) { white-space: normal; } body { margin: 1rem auto; } }
-"""
+STYLE = "\n" + Path(__file__).with_suffix(".css").read_text("utf-8")
 
 
 def summary(results: DemoResults) -> list[str]:

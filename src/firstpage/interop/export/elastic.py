@@ -13,18 +13,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from firstpage.core import DataError
-from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes, usage
 from firstpage.interop.export.float32 import above32, float32_text, single_weights
 from firstpage.learning.scorers import JsonObject, Tree
-
-USAGE_RANKLIB = """\
-Score a LETOR file with RankLib: `java -jar RankLib.jar -load MODEL -rank FILE -score OUT`.
-Feature 1 is the first column of the model, and so on. Trees compute in float32."""
 
 
 def export_ranklib(exported: ExportModel) -> ExportFiles:
     """Return a model as a RankLib file."""
-    return ExportFiles("model.txt", {"model.txt": ranklib_text(exported).encode()}, USAGE_RANKLIB)
+    return ExportFiles(
+        "model.txt", {"model.txt": ranklib_text(exported).encode()}, usage("ranklib")
+    )
 
 
 def ranklib_text(exported: ExportModel) -> str:
@@ -68,23 +66,6 @@ def _node(tree: Tree, node: int, indent: str) -> Iterator[str]:
         yield f"{indent}</split>"
 
 
-USAGE_ELASTIC = """\
-Fill in the templates of `features.json`, and upload (once, before the first model:
-`curl -XPUT 'http://localhost:9200/_ltr'`):
-
-    curl -XPOST 'http://localhost:9200/_ltr/_featureset/NAME' \\
-      -H 'Content-Type: application/json' --data-binary '@features.json'
-    curl -XPOST 'http://localhost:9200/_ltr/_featureset/NAME/_createmodel' \\
-      -H 'Content-Type: application/json' --data-binary '@model.json'
-
-Rerank the first 100 documents of a search:
-
-    "rescore": {"window_size": 100, "query": {"query_weight": 0, "rescore_query":
-      {"sltr": {"model": "NAME", "params": {"keywords": "the query"}}}}}
-
-A feature that does not match a document is 0. Scores may be negative and are not comparable with
-those of documents outside the window, so make the window at least as large as the page."""
-
 KEYS = ("name", "params", "template_language", "template")  # the plugin rejects others
 
 
@@ -118,7 +99,7 @@ def _files(exported: ExportModel, kind: str, definition: str, constant: bool) ->
     stored = {"featureset": {"name": exported.name, "features": features}}
     model = {"model": {"name": exported.name, "model": {"type": kind, "definition": definition}}}
     contents = {"model.json": json_bytes(model), "features.json": json_bytes(stored)}
-    return ExportFiles("model.json", contents, USAGE_ELASTIC.replace("NAME", exported.name))
+    return ExportFiles("model.json", contents, usage("elasticsearch", exported.name))
 
 
 def _feature(exported: ExportModel, name: str) -> JsonObject:

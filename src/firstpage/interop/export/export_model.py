@@ -323,6 +323,12 @@ class ExportFiles:
     fixed: bool = False
 
 
+def usage(target: str, name: str = "") -> str:
+    """Return what the README of an export says about using its files, with the model's name."""
+    text = (Path(__file__).parent / "usage" / f"{target}.md").read_text("utf-8")
+    return text.rstrip("\n").replace("NAME", name)
+
+
 def json_bytes(value: object) -> bytes:
     """Return the contents of a JSON file."""
     return json.dumps(value, indent=1, allow_nan=False).encode() + b"\n"

@@ -18,7 +18,7 @@ import numpy as np
 
 from firstpage.core import Array, DataError, missing_dependency
 from firstpage.data import offsets_from_lengths
-from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes, usage
 from firstpage.interop.export.float32 import check_leaves
 from firstpage.interop.export.onnx_network import add_network
 from firstpage.learning.scorers import Forest, JsonObject, Tree, forward
@@ -56,10 +56,6 @@ def category_lists(exported: ExportModel) -> dict[str, list[str]]:
     return {names[column]: list(known) for column, known in exported.categories.items()}
 
 
-USAGE_NUMPY = """\
-`from model import score` (or the name of the file): `score(X)` takes the features of one
-query's candidates, one row per document, and returns one score per row; `score(X, qid)` takes many
-queries. On the command line: `python model.py < features.txt`, with numbers separated by blanks."""
 LINE_WIDTH = 96
 
 
@@ -72,7 +68,7 @@ def export_numpy(exported: ExportModel) -> ExportFiles:
     source = _network_source() if exported.scoring.network is not None else ""
     text = text.replace("@NETWORK@\n", source)
     text = text.replace("@ABOUT@", f"{_safe(exported.ranker)}, {len(exported.features.names)}")
-    return ExportFiles("model.py", {"model.py": text.encode()}, USAGE_NUMPY)
+    return ExportFiles("model.py", {"model.py": text.encode()}, usage("numpy"))
 
 
 def _network_source() -> str:
@@ -130,21 +126,12 @@ def forest_arrays(forest: Forest) -> JsonObject:
 
 Untyped: TypeAlias = Any
 """A node, tensor, attribute or model of ONNX, which is optional."""
-USAGE_ONNX = """\
-The input `features` has one row per candidate of ONE query, the output `scores` one number
-per row:
-
-    import onnxruntime
-    session = onnxruntime.InferenceSession('model.onnx')
-    scores = session.run(['scores'], {'features': X})[0]
-
-The names of the columns are in the metadata of the model (`features`)."""
 OPSET, TREES_OPSET, FORMAT = 17, 3, 8  # for ONNX Runtime 1.14 and later
 
 
 def export_onnx(exported: ExportModel) -> ExportFiles:
     """Return a model as an ONNX graph."""
-    return ExportFiles("model.onnx", {"model.onnx": graph_of(exported, "documents")}, USAGE_ONNX)
+    return ExportFiles("model.onnx", {"model.onnx": graph_of(exported, "documents")}, usage("onnx"))
 
 
 def graph_of(exported: ExportModel, rows: str | int) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats
-from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, json_bytes, usage
 from firstpage.interop.export.float32 import MAX_FLOAT32, float32_text, single_weights
 from firstpage.learning.scorers import JsonObject, Tree
 
@@ -18,16 +18,6 @@ SOLR_EPSILON = np.float32(1e-6)  # which Solr adds to a threshold
 TINY = 1e-30  # smaller absolute values, except 0, do not occur as features
 MAX_POWER = 126  # 2^-126 is the smallest normal float32
 PACKAGE = "org.apache.solr.ltr"
-
-USAGE = """Copy both files to where curl runs, fill in `features.json`, and upload:
-
-    curl -XPUT 'http://localhost:8983/solr/COLLECTION/schema/feature-store' \\
-      -H 'Content-type:application/json' --data-binary '@features.json'
-    curl -XPUT 'http://localhost:8983/solr/COLLECTION/schema/model-store' \\
-      -H 'Content-type:application/json' --data-binary '@model.json'
-
-Rerank the first 100 documents with `rq={!ltr model=NAME reRankDocs=100 efi.text="the query"}`.
-A feature that does not match a document is 0."""
 
 
 def export(exported: ExportModel) -> ExportFiles:
@@ -60,7 +50,7 @@ def export(exported: ExportModel) -> ExportFiles:
         }
     store = _store(exported, constant)
     contents = {"model.json": json_bytes(model), "features.json": json_bytes(store)}
-    return ExportFiles("model.json", contents, USAGE.replace("NAME", exported.name))
+    return ExportFiles("model.json", contents, usage("solr", exported.name))
 
 
 def _name(exported: ExportModel, feature: int) -> str:

@@ -9,29 +9,11 @@ import json
 import re
 
 from firstpage.core import DataError
-from firstpage.interop.export.export_model import ExportFiles, ExportModel
+from firstpage.interop.export.export_model import ExportFiles, ExportModel, usage
 from firstpage.interop.export.float32 import warn_of_rounding
 from firstpage.interop.export.runtimes import graph_of
 from firstpage.learning.scorers import Tree
 
-USAGE = """Put the profile into `schemas/SCHEMA/` of the application, fill in the functions (each
-returns one feature; a missing number should be 0), deploy, and search with `ranking=NAME`.
-To score trees and networks with ONNX Runtime inside Vespa, export to `vespa-onnx`. Vespa also
-reads the model files of LightGBM and XGBoost."""
-USAGE_ONNX = """Fill in the functions of the profile (each returns one feature; a missing number
-should be 0), and put both files into the application:
-
-    cp NAME.onnx APPLICATION/models/
-    cp NAME.profile APPLICATION/schemas/SCHEMA/
-    vespa deploy APPLICATION
-
-Search with `ranking=NAME`. The files must keep their names. The model scores every document that
-matches, one at a time; where these are many, use a cheap `first-phase`, and
-
-    second-phase {
-        rerank-count: 100
-        expression: sum(onnx(NAME).scores)
-    }"""
 TENSOR_CELL_TYPES = {"float32": "float", "float64": "double"}
 
 
@@ -47,7 +29,7 @@ def export(exported: ExportModel) -> ExportFiles:
     ]
     file = f"{profile}.profile"
     text = _text(exported, profile, score, "firstpage_score")
-    return ExportFiles(file, {file: text}, USAGE.replace("NAME", profile))
+    return ExportFiles(file, {file: text}, usage("vespa", profile))
 
 
 def export_onnx(exported: ExportModel) -> ExportFiles:
@@ -72,7 +54,7 @@ def export_onnx(exported: ExportModel) -> ExportFiles:
     ]
     text = _text(exported, profile, score, f"sum(onnx({profile}).scores)")
     contents = {f"{profile}.onnx": graph, f"{profile}.profile": text}
-    return ExportFiles(f"{profile}.onnx", contents, USAGE_ONNX.replace("NAME", profile), fixed=True)
+    return ExportFiles(f"{profile}.onnx", contents, usage("vespa-onnx", profile), fixed=True)
 
 
 def _profile(exported: ExportModel) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 from firstpage import __version__
 from firstpage.core import DARK, LIGHT, SVG_STYLE
@@ -11,35 +12,8 @@ from firstpage.core import DARK, LIGHT, SVG_STYLE
 STYLE = f""":root {{ {LIGHT} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
 """
-STYLE += """
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back);
-  max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-h2, h3 { scroll-margin-top: 1rem; } a { color: var(--strong); }
-:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px; }
-p.lead { color: var(--soft); margin-top: .2rem; } p.note, figcaption { color: var(--soft);
-  font-size: .88rem; } figure { margin: 1rem 0; } li p.note { margin: 0 0 .3rem; }
-.scroll { overflow-x: auto; margin: .5rem 0; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .28rem .8rem .28rem 0; text-align: left; border-bottom: 1px solid var(--line);
-  white-space: nowrap; } .n { text-align: right; }
-svg { width: 100%; max-width: 44rem; font: 12px system-ui, sans-serif; }
-.contents { font-size: .95rem; margin: 1rem 0; } .contents b { color: var(--soft); }
-.contents ol { list-style: none; margin: .2rem 0; padding: 0; columns: 15rem; }
-.contents li { break-inside: avoid; } .contents a { display: inline-block; padding: .2rem 0; }
-@media (max-width: 42rem) { figure { overflow-x: auto; } figure svg { min-width: 38rem; } }
-@media (min-width: 75rem) { body:has(.contents) { display: grid; max-width: 75rem; gap: 0 2rem;
-  grid-template-columns: 13rem minmax(0, 60rem); } body:has(.contents) > * { grid-column: 2; }
-  body .contents { grid-column: 1; grid-row: 1 / span 3; position: sticky; top: 1rem;
-  align-self: start; max-height: calc(100vh - 2rem); overflow-y: auto; }
-  .contents ol { columns: 1; } }
-@media print { body, body:has(.contents) { display: block; max-width: none; margin: 0; }
-  body .contents { position: static; } .scroll { overflow: visible; } h2 { break-after: avoid; }
-  figure, tr { break-inside: avoid; } th, td { white-space: normal; } }
-"""
+STYLE += "\n" + Path(__file__).with_suffix(".css").read_text("utf-8") + SVG_STYLE
 MIN_CONTENTS = 3  # sections that are listed at the top
-STYLE += SVG_STYLE
 
 
 def page(
