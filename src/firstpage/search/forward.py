@@ -162,16 +162,7 @@ class ForwardIndex:
         bound = int(self.lengths(rows)[:, -1].sum())
         indptr, indices = np.zeros(len(rows) + 1, np.int64), np.empty(bound, np.int64)
         values, counts = np.empty(bound), np.zeros(len(self.terms), np.int64)
-        kernel.tfidf_rows(
-            tokens=self.tokens,
-            ends=self.ends,
-            rows=rows,
-            idf=idf,
-            counts=counts,
-            indptr=indptr,
-            indices=indices,
-            values=values,
-        )
+        kernel.tfidf_rows(self.tokens, self.ends, rows, idf, counts, indptr, indices, values)
         size = int(indptr[-1])
         shape = (len(rows), len(self.terms))
         return csr_array((values[:size].astype(dtype, copy=False), indices[:size], indptr), shape)

@@ -368,16 +368,7 @@ def _fused_scores(scores: Floats, offsets: Ints, weights: Floats) -> Floats:
     bounds = np.stack([offsets[:-1, None] + begins, offsets[1:, None] + begins], axis=2)
     numbers = np.tile(np.arange(size) - np.repeat(offsets[:-1], np.diff(offsets)), rankers)
     points = np.empty(size)
-    base_points(
-        bounds=bounds,
-        order=order,
-        keys=keys,
-        numbers=numbers,
-        weights=weights,
-        base=-1,
-        offsets=offsets,
-        points=points,
-    )
+    base_points(bounds, order, keys, numbers, weights, base=-1, offsets=offsets, points=points)
     return points
 
 

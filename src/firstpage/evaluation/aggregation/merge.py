@@ -55,14 +55,7 @@ class MergedRuns:
         shape = (int(self.voters.max()) + 1, int(heads[-1]))
         positions, scores = np.empty(shape, np.int64), np.empty(shape if with_scores else (0, 0))
         tabulate_runs(
-            bounds=self.bounds,
-            order=self.order,
-            keys=self.keys,
-            numbers=self.numbers,
-            voters=self.voters,
-            heads=heads,
-            positions=positions,
-            scores=scores,
+            self.bounds, self.order, self.keys, self.numbers, self.voters, heads, positions, scores
         )
         return positions, scores if with_scores else None
 

@@ -517,15 +517,7 @@ def _rank_documents(
                 Advice("Choose another rule of the convention, such as {}.", "ties", "average"),
             )
         workspace = np.empty(len(order), np.int64)
-        order_ties_by_id(
-            keys=keys,
-            offsets=offsets,
-            order=order,
-            data=docids.data,
-            starts=docids.starts,
-            ends=docids.ends,
-            workspace=workspace,
-        )
+        order_ties_by_id(keys, offsets, order, docids.data, docids.starts, docids.ends, workspace)
     elif convention.ties == "shuffle":
         order_ties_by_key(keys, offsets, order, random_keys(queries, offsets, convention.seed))
     elif convention.ties == "worst":

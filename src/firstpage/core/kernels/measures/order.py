@@ -357,38 +357,11 @@ def rank_biased_overlap(
         start, after = lo, lo  # the run of tied scores that contains rank d
         for d in range(1, depth + 1):
             if lo + d > after and after < hi:
-                move_tie(
-                    labels=labels,
-                    start=start,
-                    after=after,
-                    ideal=ideal,
-                    ideal_start=ideal_start,
-                    size=size,
-                    tree=tied,
-                    amount=-1,
-                )
-                move_tie(
-                    labels=labels,
-                    start=start,
-                    after=after,
-                    ideal=ideal,
-                    ideal_start=ideal_start,
-                    size=size,
-                    tree=above,
-                    amount=1,
-                )
+                move_tie(labels, start, after, ideal, ideal_start, size, tree=tied, amount=-1)
+                move_tie(labels, start, after, ideal, ideal_start, size, tree=above, amount=1)
                 start = after
                 after = start + tie_sizes[start]
-                move_tie(
-                    labels=labels,
-                    start=start,
-                    after=after,
-                    ideal=ideal,
-                    ideal_start=ideal_start,
-                    size=size,
-                    tree=tied,
-                    amount=1,
-                )
+                move_tie(labels, start, after, ideal, ideal_start, size, tree=tied, amount=1)
             in_ideal = min(d, size)
             if size > 0:
                 limit_label = ideal[ideal_start + in_ideal - 1]

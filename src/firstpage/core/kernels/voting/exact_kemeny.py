@@ -191,15 +191,6 @@ def order_components(
             if end - start > 1:
                 members = order[start:end]
                 order_members(
-                    extra=extra,
-                    n=n,
-                    members=members,
-                    limit=limit,
-                    member_extra=member_extra,
-                    low=low,
-                    high=high,
-                    best=best,
-                    member_order=member_order,
-                    workspace=workspace,
+                    extra, n, members, limit, member_extra, low, high, best, member_order, workspace
                 )
             start = end

@@ -121,36 +121,9 @@ def pack_cycles(extra: Floats, n: int, words: int, beats: Words, beaten: Words) 
                         z += 1
                     amount = -max(extra[x * n + y], extra[y * n + z], extra[z * n + x])
                     total += amount
-                    reduce_lead(
-                        extra=extra,
-                        n=n,
-                        words=words,
-                        beats=beats,
-                        beaten=beaten,
-                        x=x,
-                        y=y,
-                        amount=amount,
-                    )
-                    reduce_lead(
-                        extra=extra,
-                        n=n,
-                        words=words,
-                        beats=beats,
-                        beaten=beaten,
-                        x=y,
-                        y=z,
-                        amount=amount,
-                    )
-                    reduce_lead(
-                        extra=extra,
-                        n=n,
-                        words=words,
-                        beats=beats,
-                        beaten=beaten,
-                        x=z,
-                        y=x,
-                        amount=amount,
-                    )
+                    reduce_lead(extra, n, words, beats, beaten, x, y, amount)
+                    reduce_lead(extra, n, words, beats, beaten, x=y, y=z, amount=amount)
+                    reduce_lead(extra, n, words, beats, beaten, x=z, y=x, amount=amount)
     return total
 
 

@@ -88,15 +88,7 @@ def majority_quick_sort(
             for i in range(start + 1, end):
                 x = order[lo + i]
                 if (
-                    lead(
-                        ranks=ranks,
-                        weights=weights,
-                        lo=lo,
-                        x=x,
-                        y=pivot,
-                        top=top[q],
-                        reach=reach[q],
-                    )
+                    lead(ranks, weights, lo, x, y=pivot, top=top[q], reach=reach[q])
                     > VOTE_TOLERANCE
                 ):
                     order[lo + start + n_before] = x
@@ -105,15 +97,7 @@ def majority_quick_sort(
                     workspace[n_after] = x
                     n_after += 1
             n_open = partition_list(
-                order=order,
-                lo=lo,
-                start=start,
-                end=end,
-                n_before=n_before,
-                pivot=pivot,
-                after=workspace,
-                stack=stack,
-                n_open=n_open,
+                order, lo, start, end, n_before, pivot, after=workspace, stack=stack, n_open=n_open
             )
 
 
@@ -210,15 +194,7 @@ def partial_quick_sort(
                     workspace[n_after] = x
                     n_after += 1
             n_open = partition_list(
-                order=order,
-                lo=lo,
-                start=start,
-                end=end,
-                n_before=n_before,
-                pivot=pivot,
-                after=workspace,
-                stack=stack,
-                n_open=n_open,
+                order, lo, start, end, n_before, pivot, after=workspace, stack=stack, n_open=n_open
             )
 
 
@@ -234,15 +210,7 @@ def local_kemenization(
             j = i
             while (
                 j > lo
-                and lead(
-                    ranks=ranks,
-                    weights=weights,
-                    lo=lo,
-                    x=x,
-                    y=order[j - 1],
-                    top=top[q],
-                    reach=reach[q],
-                )
+                and lead(ranks, weights, lo, x, y=order[j - 1], top=top[q], reach=reach[q])
                 > VOTE_TOLERANCE
             ):
                 order[j] = order[j - 1]
