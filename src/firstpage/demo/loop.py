@@ -35,6 +35,7 @@ from firstpage.demo.output import (
     StepPrinter,
     command_line,
     program,
+    slug,
 )
 from firstpage.demo.project import finished_queries, open_store
 from firstpage.demo.rankings import (
@@ -112,9 +113,9 @@ def search_port(port: int) -> int:
 @contextmanager
 def search_page(folder: Folder, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Serve the search page in a process of its own, which ends with this one."""
-    words = ["serve", folder / "model.json", "--index", folder / INDEX, "--against", "bm25"]
-    options = ["--candidates", DEPTH, "--port", search_port(port), "--host", HOST]
-    command = [sys.executable, "-c", RUN_COMMAND, *map(str, (*words, *options))]
+    options = f"--candidates {DEPTH} --port {search_port(port)} --host {HOST}"
+    words = folder.words(f"serve @model.json --index @{INDEX} --against bm25 {options}")
+    command = [sys.executable, "-c", RUN_COMMAND, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as page:
         yield page
 
@@ -139,11 +140,12 @@ def serve_until_stopped(folder: Folder, port: int, printer: StepPrinter) -> None
 
 def _print_servers(folder: Folder, printer: StepPrinter) -> None:
     """Print how to open the labeling application and the search page."""
-    labels = ("label", "serve", folder.path, "--open")
-    search = ("serve", folder / "model.json", "--index", folder / INDEX)
-    candidates = ("--candidates", str(DEPTH), "--against", "bm25", "--open")
+    labels = folder.words("label serve @ --open")
+    search = folder.words(
+        f"serve @model.json --index @{INDEX} --candidates {DEPTH} --against bm25 --open"
+    )
     printer.print(f"To see the labels: {command_line(*labels, called=program())}")
-    printer.print(f"To search: {command_line(*search, *candidates, called=program())}")
+    printer.print(f"To search: {command_line(*search, called=program())}")
 
 
 def run_loop(path: Path, judge: bool, serve: bool, port: int, progress: ProgressBar) -> Path:
@@ -187,8 +189,8 @@ def _run_steps(
     with printer.step("Label: three simulated assessors compare pairs of entries"):
         labels = label_questions(store, project, collection, folder, printer)
         printer.note(sentences.labeling(labels))
-        exported = ("label", "export", folder.path, "--name", demo_project.QUESTIONS)
-        printer.command(*exported, "-o", folder / "labels.qrels")
+        name = demo_project.QUESTIONS
+        printer.command(folder.words(f"label export @ --name {name} -o @labels.qrels"))
     with printer.step("Compute features, and train four rankers on the labels"):
         data = _features(index, collection, candidates, labels, folder, printer)
         runs = _rankings(index, collection, data, labels, folder, printer)
@@ -200,10 +202,9 @@ def _run_steps(
         printer.note(explanation_text(explanation, MAX_FEATURES))
         page = Searcher(index, folder / "model.json", DEPTH).search(TYPED, K)
         printer.note("\n".join(["", *str(page).splitlines()]))
-        features, model = folder / "features.npz", folder / "model.json"
-        printer.command(*_train(best, features, model))
-        searched = ("search", folder / INDEX, TYPED, "--model", model)
-        printer.command(*searched, "--candidates", str(DEPTH), "--depth", str(K))
+        printer.command(folder.words(_train(best, "@features.npz", "@model.json")))
+        search = f"search @{INDEX} '{TYPED}' --model @model.json --candidates {DEPTH} --depth {K}"
+        printer.command(folder.words(search))
         _print_own_commands(best, folder, printer)
     with printer.step("Write the report"):
         printer.note(examples_text(results))
@@ -243,19 +244,10 @@ def _retrieve(collection: Collection, folder: Folder, printer: StepPrinter) -> t
             f"this Python does not have {', '.join(missing[:MAX_MISSING])}{more}"
             + left_out * bool(unanswered)
         )
-    vectors = ("--vectors", ENCODER) if encoder else ()
-    printer.command(
-        "index", folder / "documents.jsonl", "-o", folder / INDEX, "--overwrite", *vectors
-    )
-    printer.command(
-        "candidates",
-        folder / INDEX,
-        folder / "queries.jsonl",
-        "--depth",
-        str(DEPTH),
-        "-o",
-        folder / "candidates.run",
-    )
+    vectors = f" --vectors {ENCODER}" if encoder else ""
+    printer.command(folder.words(f"index @documents.jsonl -o @{INDEX} --overwrite{vectors}"))
+    retrieve = f"candidates @{INDEX} @queries.jsonl --depth {DEPTH} -o @candidates.run"
+    printer.command(folder.words(retrieve))
     return index, candidates
 
 
@@ -304,7 +296,7 @@ def _features(
     write(written, folder / "features.npz")
     data = read_npz(folder / "features.npz")
     printer.note(f"{data.n_docs:,} candidates with {data.n_features} features")
-    printer.command(*_compute_features(folder, folder / "labels.qrels", folder / "features.npz"))
+    printer.command(folder.words(_compute_features("@labels.qrels", "@features.npz")))
     return data
 
 
@@ -324,36 +316,12 @@ def _rankings(
         runs = {BASELINE: baseline, **_hybrid(index, collection), **learned_runs(folds, progress)}
     for name, run in runs.items():
         write_run(run, folder.run(name))
-    tuned = ("--tune", "--qrels", folder / "labels.qrels", "--folds", str(FOLDS))
-    printer.command(
-        "candidates",
-        folder / INDEX,
-        folder / "queries.jsonl",
-        "--first",
-        "bm25",
-        *tuned,
-        "--depth",
-        str(DEPTH),
-        "-o",
-        folder.run(BASELINE),
-    )
-    printer.command(
-        "crossval",
-        folder / "features.npz",
-        *RANKERS,
-        "--normalize",
-        NORMALIZE,
-        "--folds",
-        str(FOLDS),
-        "-t",
-        MAIN_MEASURE,
-        "--run",
-        folder.run(BASELINE),
-        "--baseline",
-        "bm25",
-        "--write-runs",
-        folder / RUNS,
-    )
+    tuned = f"--first bm25 --tune --qrels @labels.qrels --folds {FOLDS}"
+    written = f"--depth {DEPTH} -o {_run(BASELINE)}"
+    printer.command(folder.words(f"candidates @{INDEX} @queries.jsonl {tuned} {written}"))
+    trained = f"{' '.join(RANKERS)} --normalize {NORMALIZE} --folds {FOLDS} -t {MAIN_MEASURE}"
+    compared = f"--run {_run(BASELINE)} --baseline bm25 --write-runs @{RUNS}"
+    printer.command(folder.words(f"crossval @features.npz {trained} {compared}"))
     return runs
 
 
@@ -375,16 +343,17 @@ def _evaluate(
     printer: StepPrinter,
 ) -> DemoResults:
     """Compare the rankings, learn a measure, and aggregate."""
-    answers, qrels = collection.qrels, ("--qrels", folder / "answers.qrels")
+    answers = collection.qrels
     with printer.step("Compare the rankings by the correct answers"), _without_warnings():
         compared = compare_with_baseline(BASELINE, runs, answers)
         printer.note(means_table(compared.comparison).text())
         printer.note("\n".join(["", *sentences.steps(compared)]) if compared.steps else "")
         printer.note(sentences.verdict(compared))
         printer.note(sentences.advice(compared, labels))
-        listed = [word for name in runs for word in ("--run", folder.run(name))]
-        measures = [word for name in MEASURES for word in ("-m", name)]
-        printer.command("compare", *qrels, *listed, "--baseline", "bm25", *measures)
+        listed = " ".join(f"--run {_run(name)}" for name in runs)
+        measures = " ".join(f"-m {name}" for name in MEASURES)
+        compare_runs = f"compare --qrels @answers.qrels {listed} --baseline bm25 {measures}"
+        printer.command(folder.words(compare_runs))
     title = "Learn a measure: simulated editors compare first pages side by side"
     with printer.step(title), _without_warnings():
         measured = learn_measure(store, index, collection, runs, compared, folder, printer)
@@ -411,104 +380,56 @@ def _evaluate(
             printer.own_commands,
         )
         printer.note(sentences.combination(results))
-        printer.command(
-            "aggregate",
-            *(folder.run(name) for name in RANKERS),
-            "--qrels",
-            folder / "labels.qrels",
-            "-m",
-            MAIN_MEASURE,
-            "--tag",
-            COMBINED,
-            "-o",
-            folder.run(COMBINED),
-        )
+        rankings = " ".join(_run(name) for name in RANKERS)
+        weighted = f"--qrels @labels.qrels -m {MAIN_MEASURE} --tag {COMBINED}"
+        printer.command(folder.words(f"aggregate {rankings} {weighted} -o {_run(COMBINED)}"))
     return results
+
+
+def _run(name: str) -> str:
+    """Return how a command names the run of a system."""
+    return f"@{RUNS}/{slug(name)}.run"
 
 
 def _print_measure_commands(best: str, folder: Folder, printer: StepPrinter) -> None:
     """Print how the preferences were exported, and how a measure is learned and used."""
-    project = ("label", "export", folder.path, "--name", demo_project.PAGES)
-    preferences, measure = folder / "preferences.jsonl", folder / "measure.json"
-    printer.command(*project, "--content", "preferences", "-o", preferences)
-    printer.command(*_learn(preferences, measure))
-    printer.command(
-        "evaluate",
-        "--qrels",
-        folder / "answers.qrels",
-        "--run",
-        folder.run(best),
-        "-m",
-        f"NDCG({measure})@{K}",
-    )
+    exported = f"--name {demo_project.PAGES} --content preferences -o @preferences.jsonl"
+    printer.command(folder.words(f"label export @ {exported}"))
+    printer.command(folder.words(_learn("@preferences.jsonl", "@measure.json")))
+    evaluated = folder.words(f"evaluate --qrels @answers.qrels --run {_run(best)} -m")
+    printer.command([*evaluated, f"NDCG({folder / 'measure.json'})@{K}"])
 
 
-def _learn(preferences: Path, measure: Path) -> tuple[str | Path, ...]:
-    return "dcglearn", "learn", preferences, "--K", str(K), "--decreasing", "-o", measure
+def _learn(preferences: str, measure: str) -> str:
+    return f"dcglearn learn {preferences} --K {K} --decreasing -o {measure}"
 
 
-def _compute_features(folder: Folder, labels: Path, data: Path) -> tuple[str | Path, ...]:
-    return (
-        "features",
-        folder / INDEX,
-        folder / "queries.jsonl",
-        folder / "candidates.run",
-        "--qrels",
-        labels,
-        "-o",
-        data,
-    )
+def _compute_features(labels: str, data: str) -> str:
+    return f"features @{INDEX} @queries.jsonl @candidates.run --qrels {labels} -o {data}"
 
 
-def _train(ranker: str, data: Path, model: Path) -> tuple[str | Path, ...]:
-    return "train", ranker, data, "--normalize", NORMALIZE, "-o", model
+def _train(ranker: str, data: str, model: str) -> str:
+    return f"train {ranker} {data} --normalize {NORMALIZE} -o {model}"
 
 
 def _print_own_commands(best: str, folder: Folder, printer: StepPrinter) -> None:
     """Print how to judge the same questions and pages oneself, and how to learn from that."""
-    collection = ("--index", folder / INDEX, "--queries", folder / "queries.jsonl")
-    mine = Path("mine")
-    labels, data = mine / "labels.qrels", mine / "features.npz"
-    printer.own(
-        "To judge the questions yourself, and train on your labels",
-        (
-            "label",
-            "setup",
-            mine,
-            *collection,
-            "--depth",
-            str(DEPTH),
-            "--k",
-            str(K),
-            "--strategy",
-            STRATEGY,
-        ),
-        ("label", "serve", mine, "--open"),
-        ("label", "export", mine, "-o", labels),
-        _compute_features(folder, labels, data),
-        _train(best, data, mine / "model.json"),
+    texts = f"--index @{INDEX} --queries @queries.jsonl"
+    commands = (
+        f"label setup mine {texts} --depth {DEPTH} --k {K} --strategy {STRATEGY}",
+        "label serve mine --open",
+        "label export mine -o mine/labels.qrels",
+        _compute_features("mine/labels.qrels", "mine/features.npz"),
+        _train(best, "mine/features.npz", "mine/model.json"),
     )
-    pages = Path("mine-pages")
-    preferences = pages / "preferences.jsonl"
-    printer.own(
-        "To compare first pages yourself, and learn a measure from your preferences",
-        (
-            "label",
-            "setup",
-            pages,
-            "--tool",
-            "lists",
-            *collection,
-            "--run",
-            folder.run(BASELINE),
-            "--run",
-            folder.run(best),
-            "--depth",
-            str(K),
-            "--qrels",
-            folder / "answers.qrels",
-        ),
-        ("label", "serve", pages, "--open"),
-        ("label", "export", pages, "--content", "preferences", "-o", preferences),
-        _learn(preferences, pages / "measure.json"),
+    title = "To judge the questions yourself, and train on your labels"
+    printer.own(title, *map(folder.words, commands))
+    shown = f"--run {_run(BASELINE)} --run {_run(best)} --depth {K} --qrels @answers.qrels"
+    of_pages = (
+        f"label setup mine-pages --tool lists {texts} {shown}",
+        "label serve mine-pages --open",
+        "label export mine-pages --content preferences -o mine-pages/preferences.jsonl",
+        _learn("mine-pages/preferences.jsonl", "mine-pages/measure.json"),
     )
+    title = "To compare first pages yourself, and learn a measure from your preferences"
+    printer.own(title, *map(folder.words, of_pages))

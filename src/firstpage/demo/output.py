@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import sys
@@ -16,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
 from textwrap import wrap
 from typing import Any
 
@@ -30,10 +30,10 @@ ProgressBar = Callable[[str], AbstractContextManager[Progress | None]]
 def program() -> str:
     """Return the command to call Firstpage: its name if the shell finds it, else its path."""
     called = Path(sys.argv[0])
-    installed = shutil.which("firstpage")
+    installed = shutil.which("firstpage") if called.exists() else None
     if called.name != "firstpage" or (installed is not None and Path(installed).samefile(called)):
         return "firstpage"
-    return quote(os.path.relpath(called))
+    return shlex.quote(os.path.relpath(called))
 
 
 def no_progress(title: str) -> AbstractContextManager[Progress | None]:
@@ -87,19 +87,19 @@ class StepPrinter:
             for piece in [line] if len(line) <= LINE_WIDTH else wrap(line, LINE_WIDTH):
                 self.print(f"   {piece}".rstrip())
 
-    def command(self, *words: str | Path) -> None:
+    def command(self, words: Sequence[str]) -> None:
         """Print a command of Firstpage that does what the step did."""
         self.commands[next(reversed(self.commands))].append(command_line(*words))
         self._print_command(words)
 
-    def own(self, purpose: str, *commands: Sequence[str | Path]) -> None:
+    def own(self, purpose: str, *commands: Sequence[str]) -> None:
         """Print the commands with which the reader judges and continues, for a purpose."""
         self.own_commands[purpose] = [command_line(*words) for words in commands]
         self.note(f"{purpose}:")
         for words in commands:
             self._print_command(words)
 
-    def _print_command(self, words: Sequence[str | Path]) -> None:
+    def _print_command(self, words: Sequence[str]) -> None:
         lines = wrap_command(f"$ {command_line(*words, called=program())}")
         self.print("\n".join(f"   {line}" for line in lines))
 
@@ -111,7 +111,7 @@ class StepPrinter:
 
 def command_line(*words: str | Path, called: str = "firstpage") -> str:
     """Return a command of Firstpage as one types it."""
-    return " ".join([called, *(quote(str(word)) for word in words)])
+    return " ".join([called, *(shlex.quote(str(word)) for word in words)])
 
 
 def wrap_command(text: str) -> list[str]:
@@ -185,6 +185,12 @@ class Folder:
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
         """Write JSON lines; return their path."""
         return self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def words(self, command: str) -> list[str]:
+        """Return the words of a command, in which `@NAME` stands for a file of this folder."""
+        return [
+            str(self / word[1:]) if word.startswith("@") else word for word in shlex.split(command)
+        ]
 
     def run(self, name: str) -> Path:
         """Return the path of a system's run file."""
