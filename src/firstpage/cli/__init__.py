@@ -11,6 +11,7 @@ other.
 To change                                   open
 ------------------------------------------  -----------------------------------------------------
 a command                                   the module of its name: train.py, evaluate.py, ..
+the list of commands                        commands.tsv
 commands with subcommands                   label/, dcglearn/, clicks/, experiment/
 options that several commands share         options.py, systems.py, gate.py
 reading of inputs, progress bars, notes     shared.py
@@ -25,6 +26,7 @@ import io
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,67 +37,17 @@ from firstpage.cli.help import SectionedGroup
 from firstpage.cli.wording import worded
 from firstpage.core import FirstpageError, FirstpageWarning, kernels
 
-SECTIONS = {
-    "Begin": {
-        "demo": ("demo", "Run the full workflow on a search engine for Python's docs."),
-        "index": ("index", "Create or change an index of texts."),
-        "search": ("search:search_command", "Search an index for a typed TEXT."),
-    },
-    "Data": {
-        "describe": ("data_files:describe_command", "Summarize data files, qrels, runs or models."),
-        "candidates": ("search:candidates_command", "Retrieve the candidates of queries."),
-        "features": ("search:features_command", "Compute features of queries and candidates."),
-        "convert": ("convert", "Convert data files, qrels and runs."),
-        "import": ("import_", "Import a model, judgments, features or clicks."),
-        "shard": (
-            "data_files:shard_command",
-            "Split DATA into shards for training with bounded memory.",
-        ),
-        "synthesize": (
-            "data_files:synthesize_command",
-            "Generate a LETOR file with a known utility.",
-        ),
-    },
-    "Judge": {
-        "label": ("label", "Collect judgments with a labeling application."),
-        "plan": ("plan", "Compute how many queries and judgments a comparison needs."),
-        "pool": ("pool", "Measure how complete the judgments of runs are."),
-        "sample": ("sample", "Draw a random sample of queries for people to judge."),
-    },
-    "Train": {
-        "rankers": (
-            "listings:rankers_command",
-            "List all rankers with their parameters and papers.",
-        ),
-        "train": ("train", "Train a ranker and write the model."),
-        "crossval": ("crossval", "Cross-validate rankers over folds."),
-        "rank": ("rank", "Score the documents of DATA with a model."),
-        "rerank": ("rerank", "Reorder the top k of RUN by questions to a language model."),
-        "explain": ("explain", "Show the importance of each feature in a model."),
-        "aggregate": ("aggregate", "Combine several rankings into one."),
-        "hybrid": ("hybrid", "Fuse the runs of first stages as a search engine does."),
-    },
-    "Measure": {
-        "measures": (
-            "listings:measures_command",
-            "List all measures, with their names in other tools.",
-        ),
-        "evaluate": ("evaluate", "Measure rankings against labels or judgments."),
-        "compare": ("compare", "Compare rankings, with significance tests."),
-        "estimate": ("estimate", "Estimate measures from few human judgments."),
-        "clicks": ("clicks", "Read logs of clicks: what is in them, and what can be learned."),
-        "experiment": ("experiment", "Compare rankings with people, interleaved or A/B."),
-        "dcglearn": ("dcglearn", "Learn the gains and discounts of DCG from preferences."),
-    },
-    "Ship": {
-        "export": ("export", "Export a model to a search engine, ONNX or NumPy."),
-        "serve": ("serve", "Serve a model over HTTP."),
-    },
-    "Research": {
-        "reproduce": ("reproduce", "Reproduce tables and figures of papers."),
-        "theory": ("theory", "Check theorems of the papers numerically."),
-    },
-}
+
+def _read_sections() -> dict[str, dict[str, tuple[str, str]]]:
+    """Return module and description of each command, by section, from commands.tsv."""
+    lines = (Path(__file__).parent / "commands.tsv").read_text("utf-8").splitlines()[1:]
+    sections: dict[str, dict[str, tuple[str, str]]] = {}
+    for section, command, module, description in (line.split("\t") for line in lines):
+        sections.setdefault(section, {})[command] = module, description
+    return sections
+
+
+SECTIONS = _read_sections()
 
 
 @click.group(

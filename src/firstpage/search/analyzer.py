@@ -86,12 +86,7 @@ class Analyzer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as JSON."""
-        return {
-            "language": self.language,
-            "stop_words": self.stop_words,
-            "stemming": self.stemming,
-            "fold_accents": self.fold_accents,
-        }
+        return dict(vars(self))
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Analyzer:

@@ -57,12 +57,7 @@ class PositionTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as measure files store it."""
-        return {
-            "rank_one_fraction": self.rank_one_fraction,
-            "expected": self.expected,
-            "p": self.p,
-            "rounds": self.rounds,
-        }
+        return dict(vars(self))
 
 
 def position_test(

@@ -217,13 +217,7 @@ class Claim:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the claim for JSON."""
-        return {
-            "text": self.text,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "source": self.source,
-            "held_equal": self.held_equal,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

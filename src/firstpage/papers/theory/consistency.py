@@ -256,15 +256,9 @@ class BayesAgreement:
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON; an infinite margin or certificate is None."""
         return {
-            "loss": self.loss,
-            "n": self.n,
-            "k": self.k,
-            "spaces": self.spaces,
-            "agree": self.agree,
+            **vars(self),
             "margin": _finite(self.margin),
             "certificate": _finite(self.certificate),
-            "uncertified": self.uncertified,
-            "example": self.example,
             "holds": self.holds,
         }
 
