@@ -17,21 +17,21 @@ author = "The Firstpage contributors"
 copyright = author
 release = firstpage.__version__
 extensions = [
-    "myst_nb",
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["files"]
 suppress_warnings = ["misc.highlighting_failure"]  # commands over several lines
 
 # Pages link to headings as on GitHub.
 myst_heading_anchors = 6
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
-nb_execution_mode = "off"  # notebooks are stored with their output, which the tests compare
 
 # Docstrings: single backticks are code, and a link where a public name is meant.
 default_role = "py:obj"
@@ -44,10 +44,24 @@ numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {each.name: each.target for each in public_names()} | aliases()
 intersphinx_mapping = write_inventories(Path(__file__).parents[1] / ".site" / "inventories")
 
+sphinx_gallery_conf = {
+    "examples_dirs": str(Path(__file__).with_name("gallery")),
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": "^$",
+    "image_scrapers": ("made.gallery.save_charts",),
+    "reset_modules": (),
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "Firstpage"
+smartquotes = False  # docstrings write options and values in plain text
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 9,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_nav_level": 1,

@@ -65,7 +65,7 @@ def _described(context: click.Context, level: int) -> str:
     """Return a section on one command: its usage, its text, its options and its examples."""
     command, path = context.command, context.command_path
     usage = " ".join([path, *command.collect_usage_pieces(context)])
-    lines = [f"{'#' * level} `{path}`", "", "```text", usage, "```", ""]
+    lines = [f"{'#' * level} {path}", "", "```text", usage, "```", ""]
     lines += [_prose(command.help or ""), "", f":::{{program}} {path}", ":::", ""]
     for option in command.get_params(context):
         record = option.get_help_record(context) if isinstance(option, click.Option) else None

@@ -95,6 +95,13 @@ is its NDCG; `of` may also be a path.
 
 
 def measures_page() -> str:
+    """Return docs/measures.md: the list of the measures, then a section per measure."""
+    sections = [line for cls in measure_classes() for line in measure_section(cls)]
+    return "\n".join([*overview(), *sections, *measure_files()])
+
+
+def overview() -> list[str]:
+    """Return what stands above the sections: all measures, and their names in other tools."""
     listings = list_measures()
     lines = [HEAD]
     for group in dict.fromkeys(each.group for each in listings):
@@ -107,10 +114,7 @@ def measures_page() -> str:
         if each.tool_names
     ]
     lines += [TOOL_NAMES, Table(["measure", *TOOLS], rows, left_aligned=5).markdown(), ""]
-    signature_of = {each.measure: each.signature for each in reversed(listings)}
-    for cls in measure_classes():
-        lines += _measure(cls, signature_of[cls.__name__])
-    return "\n".join([*lines, *_measure_files()])
+    return lines
 
 
 def _link(listing: Listing) -> str:
@@ -122,7 +126,9 @@ def _code(names: str) -> str:
     return ", ".join(f"`{name}`" for name in names.split(", ") if name)
 
 
-def _measure(cls: type[Measure], signature: str) -> list[str]:
+def measure_section(cls: type[Measure]) -> list[str]:
+    """Return the section of a measure, from its docstring."""
+    signature = next(each.signature for each in list_measures() if each.measure == cls.__name__)
     docstring = Docstring.of(cls)
     lines = [f"## {cls.__name__}", "", f"`{signature}`", "", *docstring.paragraphs()]
     if cls.lower_is_better and "ower is better" not in docstring.text:
@@ -140,7 +146,8 @@ def _with_cutoff(entry: Entry) -> Entry:
     return replace(entry, name="@n") if entry.name == "cutoff" else entry
 
 
-def _measure_files() -> list[str]:
+def measure_files() -> list[str]:
+    """Return the section on measures that are read from a file."""
     lines = [MEASURE_FILES]
     for name, cls in LEARNED.items():
         lines += [f"### {name} of a measure file", "", *Docstring.of(cls).paragraphs()]

@@ -10,11 +10,16 @@ import inspect
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from firstpage.core import charts
+from firstpage.evaluation.measures import measure_classes
 from made.commands import command_help, command_pages
 from made.markdown import toctree
+from made.measure_pages import measure_pages, measure_pictures
+from made.notebooks import NOTEBOOKS, notebook_pages
+from made.ranker_pictures import ranker_pictures, with_picture
 from made.reference import public_names, reference_pages
 
 DOCS = Path(__file__).parents[1]
@@ -34,6 +39,7 @@ PICTURE = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+)\)$", re.M)
 SECTION = re.compile(r"^## (.*)\n", re.M)
 TOCTREE = re.compile(r"^```\{toctree\}.*?^```\n", re.M | re.S)
 SITE_ONLY = re.compile(r"^<!-- site:\n(.*?)^-->\n", re.M | re.S)
+MEASURES = {f"measures/{cls.__name__.lower()}.md" for cls in measure_classes()}
 ABOUT = "# Firstpage\n\n> Learning to rank for the results that people see.\n\n"
 
 
@@ -41,13 +47,18 @@ def stage(folder: Path) -> None:
     """Write the sources of the site into a folder; what did not change is left as it is."""
     texts = sources()
     for file in folder.rglob("*"):
-        if file.suffix in (".md", ".rst") and str(file.relative_to(folder)) not in texts:
+        name = str(file.relative_to(folder))
+        if file.suffix in (".md", ".rst") and name not in texts and not name.startswith("gallery/"):
             file.unlink()
     for name, text in texts.items():
         _write(folder / name, text)
     shutil.copytree(DOCS / "images", folder / "images", dirs_exist_ok=True)
-    for chart in (DOCS / "images").glob("*.svg"):
-        _write(folder / "images" / f"{chart.stem}-dark.svg", dark(chart.read_text()))
+    for kind, pictures in (("measures", measure_pictures()), ("rankers", ranker_pictures())):
+        for name, chart in pictures.items():
+            _write(folder / "images" / kind / f"{name}.svg", chart)
+    for chart in folder.glob("*/**/*.svg"):
+        if not (chart.stem.endswith("-dark") or "gallery" in chart.parts):
+            _write(chart.with_stem(f"{chart.stem}-dark"), dark(chart.read_text()))
     _copy_linked_files(folder)
 
 
@@ -56,8 +67,11 @@ def sources() -> dict[str, str]:
     texts = {name: adapted(page, name) for page, name in pages().items()}
     sections = dict(section_pages())
     texts["index.md"] += toctree(sections)
+    for name in ranker_pictures():
+        texts[f"rankers/{name}.md"] = with_picture(texts[f"rankers/{name}.md"], name)
     texts["rankers/index.md"] += toctree(["*"], ":glob:")
-    return texts | sections | dict(reference_pages()) | dict(command_pages())
+    generated = chain(reference_pages(), command_pages(), measure_pages(), notebook_pages())
+    return texts | sections | dict(generated)
 
 
 def pages() -> dict[Path, str]:
@@ -73,6 +87,8 @@ def pages() -> dict[Path, str]:
 
 def _copy_linked_files(folder: Path) -> None:
     """Copy the files, such as sources, that pages link."""
+    for file in NOTEBOOKS.glob("*.ipynb"):
+        _write(folder / "files" / file.relative_to(ROOT), file.read_text())
     for page in pages():
         for target, _ in LINK.findall(page.read_text()):
             file = (page.parent / target).resolve()
@@ -91,6 +107,8 @@ def write_raw_pages(site: Path) -> None:
     for each in public_names():
         docstring = inspect.getdoc(each.value) or ""
         raw[f"python/{each.path}.md"] = f"# {each.path}\n\n{docstring}\n"
+    examples = [file.read_text() for file in sorted(DOCS.glob("gallery/*.py"))]
+    raw["gallery/index.md"] = "\n".join(f"```python\n{text}```\n" for text in examples)
     for name, text in raw.items():
         _write(site / name, text)
     _copy_linked_files(site)
@@ -115,6 +133,9 @@ def adapted(page: Path, name: str) -> str:
         target = str((page.parent / match[1]).resolve().relative_to(ROOT))
         inside = target.removeprefix("docs/")
         moved = RENAMED.get(target, inside if inside != target else f"files/{target}")
+        own_page = f"measures/{(match[2] or '')[1:]}.md"  # a section of measures.md
+        if moved == "measures.md" and own_page in MEASURES:
+            return f"]({up}{own_page})"
         return f"]({up}{moved}{match[2] or ''})"
 
     def picture(match: re.Match[str]) -> str:
@@ -134,7 +155,7 @@ def section_pages() -> Iterator[tuple[str, str]]:
         SITE_ONLY.sub(r"\1", adapted(DOCS / "README.md", "sections/README.md"))
     )
     for title, body in zip(parts[::2], parts[1::2], strict=True):
-        if entries := re.findall(r"^- \[[^\]]*\]\(\.\.(/.*)\.md\)", body, re.M):
+        if entries := re.findall(r"^- \[[^\]]*\]\(\.\.(/.*)\.(?:md|rst)\)", body, re.M):
             yield f"sections/{title.lower()}.md", f"# {title}\n{body}\n{toctree(entries)}"
 
 

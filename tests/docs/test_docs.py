@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 
 import click
 import pytest
 
+import firstpage as fp
 from tests.demo.finished import Once, finished_demo
 from tests.docs.examples import FROM_NOTHING, page_folder, write_examples
-from tests.docs.pages import ROOT, blocks, outcomes, unknown_options
+from tests.docs.pages import ROOT, blocks, outcomes, parse, unknown_options
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 pytestmark = pytest.mark.usefixtures("shared_statements")
@@ -52,6 +55,20 @@ def test_blocks_do_what_the_page_shows(
 def test_options_in_prose_exist(page: Path) -> None:
     for command in re.findall(r"`firstpage ([a-z][^`]*)`", page.read_text()):
         assert unknown_options(command.split()) == [], command
+
+
+RECIPES = [ROOT / "docs" / "cookbook.md", *(ROOT / "docs" / "coming-from").glob("*.md")]
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.name)
+def test_calls_of_recipes_exist(page: Path, examples: Path, tmp_path: Path) -> None:
+    shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
+    with page_folder(tmp_path):
+        for command in re.findall(r"`firstpage ([a-z].*?)`", page.read_text()):
+            if " " in command:  # a name alone is not a call
+                parse(shlex.split(command))
+    for name in re.findall(r"\bfp\.([\w.]+)", page.read_text()):
+        attrgetter(name)(fp)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -32,7 +32,7 @@ def test_every_name_command_and_page_has_a_page(source: Path) -> None:
     for name, _ in public_objects():
         assert name.startswith("fp.torch.") or (source / "python" / f"{name}.rst").exists(), name
     for verb in app.commands:
-        assert f"# `firstpage {verb}`" in (source / "commands" / f"{verb}.md").read_text()
+        assert f"# firstpage {verb}" in (source / "commands" / f"{verb}.md").read_text()
     written = "\n".join(file.read_text() for file in source.rglob("*.md"))
     listed = set(re.findall(r"^/?([\w./-]+)$", written, re.M))
     for page in [*source.glob("*.md"), *source.glob("papers/*.md")]:
@@ -44,7 +44,8 @@ def test_links_of_the_sources_lead_somewhere(source: Path) -> None:
     for page in source.rglob("*.md"):
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
         for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
-            assert (page.parent / target).exists(), (page, target)
+            if target != "../gallery/index.rst":  # written when the site is built
+                assert (page.parent / target).exists(), (page, target)
             named = anchors(page.parent / target if target else page) if anchor else {""}
             assert anchor in named, (page, target, anchor)
 
