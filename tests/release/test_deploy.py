@@ -183,7 +183,7 @@ def test_models_rank_and_only_this_machine_sees_their_metrics(proxy: Proxy) -> N
     answer = proxy.ask(SEARCH, "/rank", {"query": "q", "candidates": candidates})
     assert answer.status == 200
     assert sorted(json.loads(answer.body)["order"]) == ["a", "b"]
-    for path in ("/metrics", "/reload"):
+    for path in ("/metrics", "/drift", "/reload"):
         assert proxy.ask(SEARCH, path).status == 404
     direct = http.client.HTTPConnection("127.0.0.1", proxy.serving, timeout=PATIENCE)
     direct.request("GET", "/metrics")
