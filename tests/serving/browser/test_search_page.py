@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
+from firstpage.serving import drift
 from firstpage.serving.app import Serving
 from firstpage.serving.event_log import EventLog
 from firstpage.serving.served_index import IndexSource
@@ -63,6 +65,18 @@ def test_about_has_the_look_of_the_search(live: LivePage) -> None:
         expect_accessible(page)
         page.keyboard.press("/")
         expect(page.locator("#q")).to_be_focused()
+
+
+def test_the_page_of_drift(live: LivePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "INTERVAL", 0.0)
+    monkeypatch.setattr(drift, "LEAST_ROWS", 1)
+    live.open("/?q=red+shoes")
+    for options in ({}, PHONE):
+        page = live.open("/drift", **options)
+        expect(page.locator("tbody tr").first).to_contain_text("Score")
+        assert page.locator("tbody tr").count() > 5
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect_accessible(page)
 
 
 def test_results_come_before_the_question_on_a_phone(asking: LivePage) -> None:
