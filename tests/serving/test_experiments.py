@@ -21,15 +21,17 @@ from firstpage.data.io.json_files import write_json
 from firstpage.learning.models.model_files import FILE
 from firstpage.serving.app import Serving
 from firstpage.serving.event_log import EventLog
+from firstpage.serving.event_rows import now
 from firstpage.serving.experiments import LiveExperiment
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.served_model import load
 from firstpage.serving.watched_model import WatchedModel
+from tests.cli.conftest import run as run  # a fixture
 from tests.core.http.test_slow_clients import wait_for
 from tests.serving.conftest import TestClient, body, linear_model, write_model
 from tests.serving.conftest import dataset as features
 from tests.serving.test_event_log import stored_rows
-from tests.serving.texts import HOST, dataset
+from tests.serving.texts import HOST, QUERIES, dataset, grades
 
 Shop = tuple[Path, Path]
 TWO = [{"name": "words", "ranking": "first stage"}, {"name": "learned"}]
@@ -252,6 +254,54 @@ def test_a_page_of_a_list_that_changed_is_not_logged(own_shop: Shop, tmp_path: P
     assert names == [first["query_id"], again["query_id"], first["query_id"]]
     shown = [[each["id"] for each in page["results"]] for page in (first, continued)]
     assert rows[2]["query_response_hit_ids"] == shown[0] + shown[1]
+
+
+def test_interleaved_pages_teach_a_measure_and_plan_the_next_experiment(
+    shop: Shop, tmp_path: Path, run: Any
+) -> None:
+    """The log has texts as they were typed; `--queries` joins them with the ids of other files."""
+    rng, known = np.random.default_rng(1), grades()
+    with clients(shop, tmp_path) as client:
+        for name, ranking in (("words", False), ("learned", True)):
+            lines = [
+                f"{query} Q0 {document} {rank} {30 - rank} {name}\n"
+                for query, text in QUERIES[:6]
+                for rank, document in enumerate(ids(find(client, text, model=ranking)), 1)
+            ]
+            (tmp_path / f"{name}.run").write_text("".join(lines))
+        for user in range(25):
+            for query, text in QUERIES[:6]:
+                answer = find(client, text, client=f"u{user}", depth=6).json()
+                for rank, result in enumerate(answer["results"], 1):
+                    if rng.random() < 0.9 * (known[query].get(result["id"], 0) > 0) / rank:
+                        place = {"object_id": result["id"]}
+                        event = {
+                            "action_name": "click",
+                            "query_id": answer["query_id"],
+                            "timestamp": now(),
+                            "event_attributes": {"object": place, "position": {"ordinal": rank}},
+                        }
+                        assert client.post("/events", json=event).json()["stored"] == 1
+    log, queries = tmp_path / "events" / "events.jsonl", tmp_path / "queries.jsonl"
+    queries.write_text("".join(json.dumps({"id": q, "text": t}) + "\n" for q, t in QUERIES))
+    qrels, lists = tmp_path / "people.qrels", tmp_path / "lists.jsonl"
+    rows = [f"{q} 0 {d} {grade}\n" for q, row in known.items() for d, grade in row.items()]
+    qrels.write_text("".join(rows))
+    words = ("clicks", "preferences", log, "--qrels", qrels, "-o", lists)
+    assert run(*words).returncode == 1
+    done = run(*words, "--queries", queries)
+    assert done.returncode == 0, done.stderr
+    assert "pairs of lists" in done.stderr
+    done = run("dcglearn", "learn", lists, "--rounds", 0, "-o", tmp_path / "measure.json")
+    assert done.returncode == 0, done.stderr
+    words = ("experiment", "plan", log, "--sessions", 500, "--runs")
+    words = (*words, tmp_path / "words.run", tmp_path / "learned.run")
+    assert "no query of the log is in both rankings" in run(*words).stderr
+    done = run(*words, "--queries", queries)
+    assert "interleaving" in done.stdout, done.stderr
+    others = tmp_path / "others.jsonl"
+    others.write_text('{"id": "q9", "text": "none of these"}\n')
+    assert "has no query of the log, as it was typed" in run(*words, "--queries", others).stderr
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from firstpage.clicks import FORMS, Sessions, read_sessions
 from firstpage.core import DataError
 from firstpage.data import Dataset
 from firstpage.data.shards import Shards
+from firstpage.search import read_queries
 
 log_options = options.combine(
     click.argument("log", nargs=-1, required=True, type=options.FILE, metavar="LOG"),
@@ -41,12 +43,18 @@ log_options = options.combine(
     click.option("--application", metavar="NAME", help="Read only this application (UBI)."),
     options.integer("--bots", help="Leave out users (or sessions) with more than N pages."),
 )
+query_option = click.option(
+    "--queries",
+    type=options.FILE,
+    help="Texts of the queries with their ids, where LOG has the texts.",
+)
 READING = ("form", "columns", "layout", "hash_users", "actions", "skip_broken", "bots")
 NAMES = ("log", "application", *READING)
 
 
 def read_log(values: dict[str, Any]) -> Sessions:
     """Read the log of the options, which are taken out of `values`; print the decisions."""
+    queries = values.pop("queries", None)
     read: dict[str, Any] = {name: values.pop(name) for name in NAMES}
     paths: tuple[Path, ...] = read.pop("log")
     read["columns"] = _assignments("--columns", read["columns"])
@@ -59,7 +67,18 @@ def read_log(values: dict[str, Any]) -> Sessions:
         sessions = read_sessions(list(paths), read.pop("form"), **read, progress=progress)
     for text, count in sessions.decisions.items():
         shared.note(f"{os.fspath(paths[0])}: {text} ({count:,}).")
-    return sessions
+    return sessions if queries is None else with_ids(sessions, queries)
+
+
+def with_ids(sessions: Sessions, queries: Path) -> Sessions:
+    """Return sessions with the ids of a file instead of the texts of queries."""
+    ids = {text: name for name, text in read_queries(queries)}
+    names = tuple(ids.get(name, name) for name in sessions.queries)
+    if len(set(names)) < len(names):
+        raise DataError(f"{sessions.source}: --queries gives two queries of the log the same id.")
+    if names == sessions.queries:
+        raise DataError(f"{queries}: has no query of the log, as it was typed.")
+    return replace(sessions, queries=names)
 
 
 def read_plain_log(path: Path) -> Sessions:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.clicks.log_options import log_options, read_log
+from firstpage.cli.clicks.log_options import log_options, query_option, read_log
 from firstpage.cli.help import documented_command
 from firstpage.clicks import preferences
 from firstpage.evaluation.dcglearn import write_preferences
@@ -19,6 +19,7 @@ from firstpage.evaluation.dcglearn import write_preferences
     "firstpage clicks preferences clicks.log --qrels people.qrels -o lists.jsonl",
 )
 @log_options
+@query_option
 @click.option(
     "--qrels", type=options.FILE, required=True, metavar="QRELS", help="Grades of the documents."
 )

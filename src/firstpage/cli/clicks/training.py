@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.clicks.log_options import read_plain_log
+from firstpage.cli.clicks.log_options import query_option, read_plain_log, with_ids
 from firstpage.cli.ranker_options import prepare_for_pairs
 from firstpage.clicks import Propensities, TrustBias
 from firstpage.core import DataError
@@ -17,7 +16,6 @@ from firstpage.data import Dataset
 from firstpage.data.shards import Shards
 from firstpage.learning.clicks import CORRECTIONS, DISPLAYS, ClickTraining, from_clicks
 from firstpage.learning.rankers import Ranker, RankNet, RankSVM
-from firstpage.search import read_queries
 
 CLICK_NAMES = ("queries", "propensities", "correction", "display", "clip")
 click_options = options.combine(
@@ -27,11 +25,7 @@ click_options = options.combine(
         metavar="LOG",
         help="Log of clicks to learn from, instead of labels; `clicks describe --save` writes one.",
     ),
-    click.option(
-        "--queries",
-        type=options.FILE,
-        help="Texts of the queries with the ids of TRAIN, where LOG has the texts.",
-    ),
+    query_option,
     click.option(
         "--propensities",
         type=options.FILE,
@@ -61,12 +55,9 @@ def learn_from_clicks(log: Path, data: Dataset | Shards, values: dict[str, Any])
         raise click.UsageError("--clicks needs training data in memory, not shards.")
     path, queries = values.pop("propensities"), values.pop("queries")
     known = None if path is None else _read_propensities(path)
-    ids = {} if queries is None else {text: name for name, text in read_queries(queries)}
     sessions = read_plain_log(log)
-    names = tuple(ids.get(name, name) for name in sessions.queries)
-    if len(set(names)) < len(names):
-        raise DataError(f"{log}: has a query both as text and as id; --queries cannot join them.")
-    sessions = replace(sessions, queries=names)
+    if queries is not None:
+        sessions = with_ids(sessions, queries)
     with shared.status_line("counting clicks"):
         training = from_clicks(sessions, data, known, **values)
     for line in str(training).splitlines():

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from firstpage.cli import options, shared
-from firstpage.cli.clicks.log_options import log_options, read_log
+from firstpage.cli.clicks.log_options import log_options, query_option, read_log
 from firstpage.cli.help import documented_command
 from firstpage.clicks import click_model, plan_experiment
 from firstpage.data.formats import read_run
@@ -20,6 +20,7 @@ from firstpage.data.formats import read_run
     "firstpage experiment plan clicks.log --runs current.run next.run",
 )
 @log_options
+@query_option
 @click.option(
     "--runs",
     type=options.FILE,
