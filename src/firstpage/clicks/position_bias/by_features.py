@@ -20,7 +20,7 @@ from firstpage.data import Dataset
 Estimator = Callable[[Floats, Floats], tuple[Floats, Floats]]  # of page weights and a start
 RIDGE = 1.0  # precision of the weights of standardized features
 ROUNDS = 6  # of dual learning, which alternates between ranking and propensities
-STEPS, ROUND_STEPS = 200, 10  # of L-BFGS
+STEPS, WARM_STEPS, ROUND_STEPS = 200, 30, 10  # of L-BFGS; warm ones begin at another fit
 LARGEST = 3.0  # logarithm of a weight of a click in dual learning
 EPS = 1e-9  # between probabilities and 0 or 1
 
@@ -78,7 +78,7 @@ def _regression(sessions: Sessions, z: Floats, used: Bools, column: Ints, ranks:
             value = (clicks * np.log(p) + skips * np.log1p(-p)).sum() - penalty @ x[:-ranks] / 2
             return -float(value), -gradient
 
-        best = _minimize(loss, start, STEPS)
+        best = _minimize(loss, start, WARM_STEPS if start.any() else STEPS)
         return np.log(expit(best[-ranks:])), best
 
     return estimate
