@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from made.benchmarks import benchmarks_chart
 from made.conventions import conventions_page
 from made.http import api_page
 from made.measures import measures_page
 from made.results import filled
 
 PAGES = {
+    "images/benchmarks.svg": benchmarks_chart,
     "measures.md": measures_page,
     "conventions.md": conventions_page,
     "api.md": api_page,
