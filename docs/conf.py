@@ -75,14 +75,17 @@ copybutton_prompt_is_regexp = True
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("autodoc-process-docstring", escape_norms, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", escape_text, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip_scikit_learn)
 
 
-def escape_norms(*event: Any) -> None:
-    """Escape the bars of |w| in text, which would be a substitution of reStructuredText."""
+def escape_text(*event: Any) -> None:
+    """Escape |w|, which would be a substitution, and NDCG@10, which would be an address."""
     lines = event[-1]
-    lines[:] = [line if "min |w|" in line else line.replace("|w|", r"\|w\|") for line in lines]
+    text = lines[: lines.index("Examples")] if "Examples" in lines else list(lines)
+    for number, line in enumerate(text):
+        if "`" not in line and "min |w|" not in line:  # literal text stays as it is
+            lines[number] = re.sub(r"\b@(?=\d)", r"\\@", line.replace("|w|", r"\|w\|"))
 
 
 def skip_scikit_learn(app: Sphinx, what: str, name: str, value: Any, skip: bool, _: Any) -> bool:

@@ -34,7 +34,7 @@ RENAMED = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(\[[^\]]*\])\(([^)#:\s]+)(#[^)\s]*)?\)")
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+)\)$", re.M)
 SECTION = re.compile(r"^## (.*)\n", re.M)
 TOCTREE = re.compile(r"^```\{toctree\}.*?^```\n", re.M | re.S)
@@ -90,7 +90,7 @@ def _copy_linked_files(folder: Path) -> None:
     for file in NOTEBOOKS.glob("*.ipynb"):
         _write(folder / "files" / file.relative_to(ROOT), file.read_text())
     for page in pages():
-        for target, _ in LINK.findall(page.read_text()):
+        for _, target, _ in LINK.findall(page.read_text()):
             file = (page.parent / target).resolve()
             if file.is_file() and file.suffix not in (".md", ".png", ".svg"):
                 _write(folder / "files" / file.relative_to(ROOT), file.read_text())
@@ -130,13 +130,17 @@ def adapted(page: Path, name: str) -> str:
     up = "../" * name.count("/")
 
     def link(match: re.Match[str]) -> str:
-        target = str((page.parent / match[1]).resolve().relative_to(ROOT))
-        inside = target.removeprefix("docs/")
-        moved = RENAMED.get(target, inside if inside != target else f"files/{target}")
-        own_page = f"measures/{(match[2] or '')[1:]}.md"  # a section of measures.md
+        text, path, anchor = match[1], match[2], match[3] or ""
+        target = (page.parent / path).resolve()
+        if target.is_dir():  # the site has no folders
+            return text[1:-1]
+        name = str(target.relative_to(ROOT))
+        inside = name.removeprefix("docs/")
+        moved = RENAMED.get(name, inside if inside != name else f"files/{name}")
+        own_page = f"measures/{anchor[1:]}.md"  # a section of measures.md
         if moved == "measures.md" and own_page in MEASURES:
-            return f"]({up}{own_page})"
-        return f"]({up}{moved}{match[2] or ''})"
+            return f"{text}({up}{own_page})"
+        return f"{text}({up}{moved}{anchor})"
 
     def picture(match: re.Match[str]) -> str:
         light = page.parent / match[2]
