@@ -294,14 +294,14 @@ def test_interleaved_pages_teach_a_measure_and_plan_the_next_experiment(
     assert "pairs of lists" in done.stderr
     done = run("dcglearn", "learn", lists, "--rounds", 0, "-o", tmp_path / "measure.json")
     assert done.returncode == 0, done.stderr
-    words = ("experiment", "plan", log, "--sessions", 500, "--runs")
-    words = (*words, tmp_path / "words.run", tmp_path / "learned.run")
-    assert "no query of the log is in both rankings" in run(*words).stderr
-    done = run(*words, "--queries", queries)
+    runs = (tmp_path / "words.run", tmp_path / "learned.run")
+    plan = ("experiment", "plan", log, "--sessions", 500, "--runs", *runs)
+    assert "no query of the log is in both rankings" in run(*plan).stderr
+    done = run(*plan, "--queries", queries)
     assert "interleaving" in done.stdout, done.stderr
     others = tmp_path / "others.jsonl"
     others.write_text('{"id": "q9", "text": "none of these"}\n')
-    assert "has no query of the log, as it was typed" in run(*words, "--queries", others).stderr
+    assert "has no query of the log, as it was typed" in run(*plan, "--queries", others).stderr
 
 
 @contextmanager
