@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from firstpage.cli import serve
 from firstpage.serving import workers
 from firstpage.serving.access_log import AccessLog
 from firstpage.serving.event_log import EventLog
@@ -301,6 +302,21 @@ def test_a_worker_that_cannot_start_again_is_tried_again(
     group._listener.close()
 
 
+def test_a_reload_says_which_workers_do_not_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CALL_TIMEOUT", 0.05)
+    never = Future[str]()
+    answers: list[Any] = [None, "damaged", never, Refusal("ended", 503)]
+    group = workers.WorkerGroup(lambda *_: None, socket.socket(), None, None)
+    asking: Any = object()
+    group._running = {asking: channels(lambda *_: "not asked")[0]}
+    group._running |= {
+        object(): channels(lambda *_, value=value: value)[0]  # type: ignore[misc]
+        for value in answers
+    }
+    assert group._reload_others(asking) == ["damaged", "it does not answer."]
+    group._listener.close()
+
+
 def test_a_moved_access_log_begins_again_and_a_full_disk_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +350,10 @@ def test_a_last_stage_reaches_a_worker_without_its_threads() -> None:
     stage = LastStage(len, 1.5)  # type: ignore[arg-type]
     again = pickle.loads(pickle.dumps(stage))
     assert (again.assessor, again.seconds) == (len, 1.5)
+    made = serve._last_stage("http://127.0.0.1:9/v1#model", 0.5)  # whose client has locks
+    assert made is not None
+    again = pickle.loads(pickle.dumps(made))
+    assert (type(again.assessor), again.seconds) == (type(made.assessor), 0.5)
 
 
 def test_a_call_that_fails_in_the_parent_fails_in_the_worker() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import click
@@ -239,4 +240,4 @@ def _last_stage(name: str | None, seconds: float) -> serving.LastStage | None:
     if name is None:
         return None
     assessor = shared.list_assessor(name, "--rerank", timeout=seconds, max_attempts=1)
-    return serving.LastStage(assessor, seconds)
+    return serving.LastStage(assessor, seconds, partial(_last_stage, name, seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,16 +31,21 @@ class LastStage:
         The assessor.
     seconds : float
         Time after which the order of the model is returned.
+    reopen : callable or None
+        Returns the same last stage in another process.
     """
 
     assessor: ListAssessor
     seconds: float
+    reopen: Callable[[], LastStage | None] | None = None
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(THREADS, "rerank"), repr=False
     )
 
     def __reduce__(self) -> Any:
-        return LastStage, (self.assessor, self.seconds)  # without its threads, to a worker
+        if self.reopen is None:
+            return LastStage, (self.assessor, self.seconds)  # without its threads
+        return self.reopen, ()  # in a worker: assessors have connections and threads of their own
 
     def reorder(self, index: Index, text: str, rows: Ints, order: Ints) -> tuple[Ints, bool]:
         """Return the order of the candidates, and whether the assessor decided it.

@@ -255,7 +255,15 @@ class WorkerGroup:
     def _reload_others(self, process: BaseProcess) -> Collection[str]:
         """Reload the model in all other workers; return why they refuse it."""
         calls = [c.call("reload") for each, c in list(self._running.items()) if each is not process]
-        return [reason for call in calls if (reason := call.result(CALL_TIMEOUT)) is not None]
+        reasons = []
+        for call in calls:
+            try:
+                reasons.append(call.result(CALL_TIMEOUT))
+            except Refusal:
+                pass  # it has ended, and the next one reads the file
+            except TimeoutError:
+                reasons.append("it does not answer.")
+        return [reason for reason in reasons if reason is not None]
 
     def _signal(self, number: int) -> None:
         for process in self._running:
