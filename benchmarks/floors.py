@@ -29,6 +29,7 @@ from firstpage.evaluation.dcglearn import (
     weight_cone,
     zhou_simulator,
 )
+from firstpage.learning.rankers.trees.growth import Gradients
 from firstpage.search import Matcher
 from text import documents, queries
 
@@ -59,9 +60,11 @@ def evaluation_rows(data: fp.Dataset) -> list[list[str]]:
     def evaluation(measure: str) -> float:
         return least(lambda: fp.evaluate(scores, data, measures=measure, ci=False))
 
+    gradients = Gradients(fp.extend.loss("SampledNeighbors"), data.truth)
     return [
         row("evaluate NDCG@10", "read scores and labels", read, evaluation("NDCG@10")),
         row("evaluate AP", "sort the lists", sort, evaluation("AP")),
+        row("YetiRank, a gradient", "sort the lists", sort, least(lambda: gradients(scores))),
     ]
 
 

@@ -1,21 +1,16 @@
 """Quality of trees: NDCG@10 of Firstpage, CatBoost, LightGBM and XGBoost on the same folds.
 
     python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2
-    python benchmarks/quality.py --data data --sets mq2008,ohsumed --seeds 0,1,2 --ablation
 
 Each set is a folder of --data with Fold1, Fold2, ..; the queries of one without such folders are
 divided into five folds at random.  Values are NDCG@10 on the test data, in LETOR's convention.
 
 Held equal: the features as they are in the files, at most 1,000 trees, early stopping by NDCG@10 on
-the validation data after 50 trees without improvement, one thread, and the effort of tuning.  Each
-system has four settings, of which the validation data of a fold choose one, for each seed: small or
-large trees (CatBoost 8 or 64 leaves, the others 8 or 31) and a learning rate of 0.03 or 0.1; of the
-linear model, four penalties.  All other parameters of the peers are their defaults.
-
---ablation compares variants of the default that differ in one thing: the fraction of the
-features and of the queries that a tree learns from, the number of forests, noise in the scores,
-leaves, early stopping, the loss.  Patience is 50 trees, also of five forests, except where it is
-changed.  All of them have a learning rate of 0.1, and nothing is tuned.
+the validation data after 50 trees without improvement (35 in Firstpage), one thread, and the effort
+of tuning.  Each system has four settings, of which the validation data of a fold choose one, for
+each seed: small or large trees (CatBoost 8 or 64 leaves, the others 8 or 31) and a learning rate of
+0.03 or 0.1; of the linear model, four penalties.  All other parameters of the peers are their
+defaults.
 
 The range of a system is that of its means by seed.  In differences, the values of a query are
 averaged over the seeds.  Intervals and p-values are computed as by `firstpage.compare`: 95 %
@@ -58,7 +53,7 @@ def ours(ranker: fp.Ranker) -> Fit:
     def fit(fold: Fold, seed: int) -> Predict:
         from sklearn.base import clone
 
-        unfitted = clone(ranker).set_params(seed=seed, threads=THREADS)  # patience: 50 trees
+        unfitted = clone(ranker).set_params(seed=seed, threads=THREADS)
         return unfitted.fit(fold.train, valid=fold.valid).predict
 
     return fit
@@ -176,56 +171,6 @@ def systems() -> dict[str, System]:
     return named
 
 
-def variants() -> dict[str, System]:
-    """Return variants of the default by name, which differ from another one in one thing."""
-    texts = {
-        "1 forest": "trees(leaves=8, {all})",
-        "1 forest, 31 leaves": "trees(leaves=31, {all})",
-        "1 forest, features": "trees(leaves=8, {half})",
-        "1 forest, queries": "trees(leaves=8, query_fraction=0.5, {all})",
-        "1 forest, noise": "trees(leaves=8, noise=0.5, {all})",
-        "1 forest, features, queries": "trees(leaves=8, query_fraction=0.5, {half})",
-        "5 forests, features": "trees(forests=5, leaves=8, {half})",
-        "5 forests, queries": "trees(forests=5, leaves=8, query_fraction=0.5, {all})",
-        "5 forests, noise": "trees(forests=5, leaves=8, noise=0.5, {all})",
-        "default": DEFAULT.replace(")", ", {half})"),
-        "default, noise": DEFAULT.replace(")", ", noise=0.5, {half})"),
-        "default, 10 forests": DEFAULT.replace("forests=5", "forests=10"),
-        "default, 31 leaves": DEFAULT.replace("leaves=8", "leaves=31"),
-    }
-    options = {
-        name: f"options={{'feature_fraction': {x}}}" for name, x in (("all", 1.0), ("half", 0.5))
-    }
-    scorers = {name: trees(text.format(**options)) for name, text in texts.items()}
-    named = {name: fp.ListNet(scorer=scorer) for name, scorer in scorers.items()}
-    named["default, patience"] = fp.ListNet(scorer=trees(DEFAULT), patience=PATIENCE)
-    named["default, LambdaRank"] = fp.LambdaRank(scorer=trees(DEFAULT))
-    named["default, ListMLE(k=10)"] = fp.ListMLE(k=10, scorer=trees(DEFAULT))
-    return {name: [ours(ranker)] for name, ranker in named.items()}
-
-
-CHANGES = [  # what is changed, to which variant, from which variant
-    ("half of the features", "1 forest, features", "1 forest"),
-    ("half of the features", "1 forest, features, queries", "1 forest, queries"),
-    ("half of the features", "default", "5 forests, queries"),
-    ("half of the queries", "1 forest, queries", "1 forest"),
-    ("half of the queries", "1 forest, features, queries", "1 forest, features"),
-    ("half of the queries", "default", "5 forests, features"),
-    ("five forests", "5 forests, features", "1 forest, features"),
-    ("five forests", "5 forests, queries", "1 forest, queries"),
-    ("five forests", "5 forests, noise", "1 forest, noise"),
-    ("five forests", "default", "1 forest, features, queries"),
-    ("ten forests", "default, 10 forests", "default"),
-    ("score noise of 0.5", "1 forest, noise", "1 forest"),
-    ("score noise of 0.5", "default, noise", "default"),
-    ("31 leaves", "1 forest, 31 leaves", "1 forest"),
-    ("31 leaves", "default, 31 leaves", "default"),
-    ("patience of 50 iterations", "default, patience", "default"),
-    ("LambdaRank", "default, LambdaRank", "default"),
-    ("ListMLE(k=10)", "default, ListMLE(k=10)", "default"),
-]  # fmt: skip
-
-
 def folds_of(folder: Path) -> list[Fold]:
     """Return the folds of a folder, or five random ones of all its queries."""
     folds = fp.read_folds(folder)
@@ -299,21 +244,6 @@ def system_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list
     ]
 
 
-def change_records(values: dict[str, np.ndarray], cpu: dict[str, float]) -> list[dict]:
-    """Return the effect of each change, with everything else held equal."""
-    return [
-        {
-            "change": change,
-            "of": before,
-            "before": float(values[before].mean()),
-            "after": float(values[after].mean()),
-            "cpu": cpu[after] / cpu[before],
-            **difference(values[after], values[before]),
-        }
-        for change, after, before in CHANGES
-    ]
-
-
 def show_systems(records: list[dict], title: str) -> None:
     rows = [
         [
@@ -333,26 +263,6 @@ def show_systems(records: list[dict], title: str) -> None:
     )
 
 
-def show_changes(records: list[dict], title: str) -> None:
-    rows = [
-        [
-            each["change"],
-            each["of"],
-            f"{each['before']:.4f}",
-            f"{each['after']:.4f}",
-            *_texts(each),
-            f"{each['cpu']:.1f}",
-        ]
-        for each in records
-    ]
-    show(
-        title,
-        ["change", "of", "before", "after", "difference", "95 % interval", "p", "CPU"],
-        rows,
-        "CPU is the time of a fit after the change as a multiple of that before it.",
-    )
-
-
 def _texts(record: dict) -> list[str]:
     """Return a difference, its interval and its p-value as text."""
     if "p" not in record:
@@ -367,11 +277,10 @@ def main() -> None:
     parser.add_argument("--sets", default="mq2008,ohsumed,mslr-web10k-5k")
     parser.add_argument("--folds", type=int, default=5, help="how many folds to run")
     parser.add_argument("--seeds", default="0,1,2", help="seeds, as in 0,1,2")
-    parser.add_argument("--ablation", action="store_true", help="variants of the default only")
     parser.add_argument("--json", type=Path, help="write the values to this file")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    named = variants() if chosen.ablation else systems()
+    named = systems()
     seeds = [int(seed) for seed in chosen.seeds.split(",")]
     record = {}
     for name in chosen.sets.split(","):
@@ -379,12 +288,8 @@ def main() -> None:
         values, cpu = measure(folds, seeds, named, name)
         queries = next(iter(values.values())).shape[1]
         title = f"{name}: NDCG@10, {len(folds)} folds, {queries} queries, seeds {seeds}"
-        if chosen.ablation:
-            record[name] = change_records(values, cpu)
-            show_changes(record[name], title)
-        else:
-            record[name] = system_records(values, cpu)
-            show_systems(record[name], title)
+        record[name] = system_records(values, cpu)
+        show_systems(record[name], title)
     print(versions("numpy", "lightgbm", "xgboost-cpu", "catboost"))
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(record, indent=1))

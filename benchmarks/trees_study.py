@@ -2,20 +2,22 @@
 
     python benchmarks/trees_study.py --data data --part stopping
     python benchmarks/trees_study.py --data data --part objectives --seeds 0,1
+    python benchmarks/trees_study.py --part editors --families "300 queries"
 
 `stopping` grows five forests of ListNet in LightGBM, and reads the same forests with each stopping
 rule: all forests by their average or each by its own scores, after 10 or 50 iterations without
 improvement; with LightGBM's plain curvature p (1 - p), and with the curvature that is never less
 than the absolute gradient.  `objectives` compares rankers and libraries with the same trees: 15
 leaves, a rate of 0.05, at least 50 documents in a leaf, at most 600 trees, early stopping after 50
-without improvement.  `editors` learns a measure from the choices of simulated editors, and compares
-trees that are trained for it with trees trained for NDCG@10.
+without improvement (35 in Firstpage).  `editors` learns a measure from the choices of simulated
+editors, and compares trees that are trained for it with trees trained for NDCG@10.
 
-Nothing is chosen on test folds.  On the folds of --data, two thirds of the training queries train,
-one third stops, and the validation queries measure; the test file is not read.  Synthetic families
-have a known number of queries, noise and fraction of relevant documents, and 1,200 queries to
-measure.  Values are NDCG@10 with the gain 2^label - 1, 0 for queries without relevant documents.
-Differences have standard errors over queries.  One thread.
+Nothing is chosen on test folds; --test measures on them, in LETOR's convention.  Otherwise, on the
+folds of --data, two thirds of the training queries train, one third stops, and the validation
+queries measure; the test file is not read.  Synthetic families have a known number of queries,
+noise and fraction of relevant documents, and 1,200 queries to measure.  Values are NDCG@10 with the
+gain 2^label - 1, 0 for queries without relevant documents.  Differences have standard errors over
+queries.  One thread.
 """
 
 from __future__ import annotations
@@ -99,19 +101,22 @@ def synthetic(name: str, draw: int, ordered: bool = False) -> list[Split]:
     return [Split(*parts)]
 
 
-def inner_folds(folder: Path) -> list[Split]:
-    """Return the folds of a set, without their test data."""
+def inner_folds(folder: Path, test: bool = False) -> list[Split]:
+    """Return the folds of a set: as they are to `test` what was chosen, else without test data."""
     splits = []
     for fold in fp.read_folds(folder):
+        if test:
+            splits.append(Split(fold.train, fold.valid, fold.test))
+            continue
         part = np.arange(len(fold.train)) % 3
         rest, stop = fold.train[part > 0], fold.train[part == 0]
         splits.append(Split(rest, stop, fold.valid))
     return splits
 
 
-def ndcg(scores: np.ndarray, data: fp.Dataset) -> np.ndarray:
+def ndcg(scores: np.ndarray, data: fp.Dataset, convention: str = "default") -> np.ndarray:
     """Return NDCG@10 of each query."""
-    result = fp.evaluate(scores, data, measures="NDCG@10", ci=False)
+    result = fp.evaluate(scores, data, measures="NDCG@10", ci=False, convention=convention)
     return np.asarray(result.per_query("NDCG@10"))
 
 
@@ -220,13 +225,12 @@ def difference(values: np.ndarray, base: np.ndarray) -> str:
 
 def objectives() -> dict[str, Callable[[Split, int], np.ndarray]]:
     """Return the systems by name, as functions of a split and a seed that return test scores."""
-    same = f"leaves={LEAVES}, rate={RATE}, min_docs={MIN_DOCS}, count={COUNT}"
+    five = f"forests=5, leaves={LEAVES}, rate={RATE}, min_docs={MIN_DOCS}, count={COUNT}"
     texts = {
-        "ListNet, leaves=8, query_fraction=0.5": "ListNet(scorer=trees(forests=5, leaves=8, "
-        "query_fraction=0.5, count=1000))",
-        "ListNet": f"ListNet(scorer=trees(forests=5, {same}))",
-        "YetiRank": f"YetiRank(scorer=trees(forests=5, {same}))",
-        "YetiRank, one forest": f"YetiRank(scorer=trees({same}))",
+        "YetiRank": "YetiRank(scorer=trees)",
+        "YetiRank, five forests": f"YetiRank(scorer=trees({five}))",
+        "YetiRank, one forest": "YetiRank(scorer=trees(forests=1))",
+        "ListNet": "ListNet(scorer=trees)",
     }
     named: dict[str, Callable[[Split, int], np.ndarray]] = {
         name: (lambda split, seed, text=text: ours(text, split, seed))
@@ -277,9 +281,12 @@ def xendcg(split: Split, seed: int) -> np.ndarray:
     return np.asarray(booster.predict(split.test.X, num_iteration=booster.best_iteration))
 
 
-def objective_study(sets: dict[str, list[Split]], seeds: list[int]) -> None:
+def objective_study(sets: dict[str, list[Split]], seeds: list[int], convention: str) -> None:
     """Print NDCG@10 and CPU seconds of each system, and differences from CatBoost or the first."""
     systems = objectives()
+    tiny = Split(*[family(40, 1.0, 0.25, 7)] * 3)
+    for scores in systems.values():  # imports and compiled code are not timed
+        scores(tiny, 0)
     ranks = np.zeros((len(sets), len(systems)))
     for at, (name, splits) in enumerate(sets.items()):
         values, seconds = {}, {}
@@ -288,7 +295,9 @@ def objective_study(sets: dict[str, list[Split]], seeds: list[int]) -> None:
             runs = [[scores(split, seed) for split in splits] for seed in seeds]
             seconds[system] = (time.process_time() - start) / (len(seeds) * len(splits))
             by_seed = [
-                np.concatenate([ndcg(s, split.test) for s, split in zip(run, splits, strict=True)])
+                np.concatenate(
+                    [ndcg(s, p.test, convention) for s, p in zip(run, splits, strict=True)]
+                )
                 for run in runs
             ]
             values[system] = np.mean(by_seed, axis=0)
@@ -315,7 +324,7 @@ EDITORS = {  # gains of the grades 0, 1, 2; the discount of a position as a frac
 PREFERENCES, PAGE, EDITOR_NOISE = 2000, 10, 0.3
 
 
-def learn_measure(train: fp.Dataset, gains: Sequence[float], decay: float, path: Path) -> float:
+def learn_measure(train: fp.Dataset, gains: Sequence[float], decay: float, path: str) -> float:
     """Write the measure that is learned from an editor's choices; return its accuracy."""
     rng, discount = np.random.default_rng(0), decay ** np.arange(PAGE)
     pages = np.zeros((2 * PREFERENCES, PAGE), np.int64)
@@ -330,36 +339,38 @@ def learn_measure(train: fp.Dataset, gains: Sequence[float], decay: float, path:
     return float(learner.accuracy_)
 
 
-def editor_study(draws: list[int]) -> None:
+def editor_study(name: str, draws: list[int]) -> None:
     """Print by how much trees for a measure beat trees for NDCG@10, by that measure."""
     rows = []
+    splits = [synthetic(name, draw)[0] for draw in draws]
     with tempfile.TemporaryDirectory() as folder:
-        for name, (gains, decay) in EDITORS.items():
-            splits = [synthetic("300 queries", draw)[0] for draw in draws]
-            paths = [Path(folder) / f"{len(rows)}-{draw}.json" for draw in draws]
-            for split, path in zip(splits, paths, strict=True):
-                accuracy = learn_measure(split.train, gains, decay, path)
-                print(name, f"agrees with {accuracy:.3f} of the choices", file=sys.stderr)
-            rows += compared(f"editors: {name}", splits, [f"NDCG({path})@10" for path in paths])
-        splits = [synthetic("300 queries", draw, ordered=True)[0] for draw in draws]
-        rows += compared("top 10 in order", splits, ["kNDCG(k=10)@10"] * len(draws))
-    head = ["truth", "ranker", "trained for NDCG@10", "difference if trained for the measure"]
-    show(f"by the learned measure, or kNDCG(k=10)@10; draws {draws}", head, rows)
+        for editor, (gains, decay) in EDITORS.items():
+            measures = []
+            for split in splits:
+                measures.append(f"NDCG({folder}/{len(rows)}-{len(measures)}.json)@10")
+                accuracy = learn_measure(split.train, gains, decay, measures[-1][5:-4])
+                print(f"agrees with {accuracy:.3f} of the choices", file=sys.stderr)
+            rows += compared(editor, splits, splits, measures)
+    ordered = [synthetic(name, draw, ordered=True)[0] for draw in draws]
+    rows += compared("top 10 in order", splits, ordered, ["kNDCG@10"] * len(draws))
+    head = ["editors", "ranker", "trained for NDCG@10", "difference if trained for the measure"]
+    show(f"{name}, draws {draws}: the learned measure, or kNDCG@10", head, rows)
 
 
-def compared(name: str, splits: list[Split], measures: list[str]) -> list[list[str]]:
-    """Return a row per ranker: the measure of both trees on the test queries of all draws."""
-    trees = f"scorer=trees(leaves=8, rate=0.1, min_docs={MIN_DOCS}, count={COUNT}))"
+def compared(
+    name: str, graded: list[Split], own: list[Split], measures: list[str]
+) -> list[list[str]]:
+    """Return a row per ranker: trees for NDCG@10 of grades, and for a measure of its own labels."""
     rows = []
     for ranker in ("LambdaRank(", "PLRank(samples=4, ", "YetiRank("):
         values: list[list[np.ndarray]] = [[], []]
-        for split, measure in zip(splits, measures, strict=True):
-            for target, measured in zip(("NDCG@10", measure), values, strict=True):
-                scores = ours(f"{ranker}measure='{target}', {trees}", split, 0)
-                result = fp.evaluate(scores, split.test, measures=measure, ci=False)
-                measured.append(np.asarray(result.per_query(measure)))
-        base, own = map(np.concatenate, values)
-        rows.append([name, ranker.partition("(")[0], f"{base.mean():.4f}", difference(own, base)])
+        for *pair, measure in zip(graded, own, measures, strict=True):
+            for at, (split, target) in enumerate(zip(pair, ("NDCG@10", measure), strict=True)):
+                scores = ours(f"{ranker}measure='{target}', scorer=trees)", split, 0)
+                result = fp.evaluate(scores, pair[1].test, measures=measure, ci=False)
+                values[at].append(np.asarray(result.per_query(measure)))
+        base, best = map(np.concatenate, values)
+        rows.append([name, ranker.partition("(")[0], f"{base.mean():.4f}", difference(best, base)])
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     return rows
 
@@ -371,20 +382,24 @@ def main() -> None:
     parser.add_argument("--families", default=";".join(FAMILIES), help="synthetic, or none")
     parser.add_argument("--part", choices=["stopping", "objectives", "editors"], default="stopping")
     parser.add_argument("--draw", type=int, default=0, help="the draw of the synthetic families")
+    parser.add_argument("--test", action="store_true", help="test on the folds: after the choice")
     parser.add_argument("--seeds", default="0", help="seeds, as in 0,1")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.part == "editors":
-        editor_study([chosen.draw, chosen.draw + 1])
+        editor_study(chosen.families.split(";")[0], [chosen.draw, chosen.draw + 1])
         return
     names = [] if chosen.families == "none" else chosen.families.split(";")
     sets = {name: synthetic(name, chosen.draw) for name in names}
     if chosen.data is not None:
-        sets |= {name: inner_folds(chosen.data / name) for name in chosen.sets.split(",")}
+        sets |= {
+            name: inner_folds(chosen.data / name, chosen.test) for name in chosen.sets.split(",")
+        }
     if chosen.part == "stopping":
         stopping_study(sets)
     else:
-        objective_study(sets, [int(seed) for seed in chosen.seeds.split(",")])
+        convention = "letor" if chosen.test else "default"
+        objective_study(sets, [int(seed) for seed in chosen.seeds.split(",")], convention)
     print(versions("numpy", "lightgbm", "catboost"))
 
 

@@ -3,9 +3,9 @@
     python docs/results.py DATA               # all of them, in about an hour of CPU time
     python docs/results.py DATA ties trees    # some of them
 
-DATA is a folder with mq2008, ohsumed, ukpconvarg1, cast2019, judges and passages.  `trees` and
-`tree ablation` need the peers of benchmarks/requirements.txt.  `make docs` then writes the tables
-of the pages, and a test compares them with the file.
+DATA is a folder with mq2008, ohsumed, ukpconvarg1, cast2019, judges and passages.  `trees` needs
+the peers of benchmarks/requirements.txt.  `make docs` then writes the tables of the pages, and a
+test compares them with the file.
 """
 
 from __future__ import annotations
@@ -55,8 +55,6 @@ COMMANDS = {
     "rivals": "python benchmarks/label_rivals.py --data . --queries 40",
     "real machines": "python benchmarks/label_machines.py --data .",
     "trees": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2",
-    "tree ablation": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2 "
-    "--ablation",
 }
 
 

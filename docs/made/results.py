@@ -58,21 +58,6 @@ def trees(recorded: dict[str, Any]) -> str:
     return _table([*head, "CPU s"], rows)
 
 
-def ablation(recorded: dict[str, Any]) -> str:
-    """Return the table of variants of the recommended trees."""
-    values = recorded["tree ablation"]["values"]
-    head = ["change", "of"]
-    for title in SETS.values():
-        head += [title, "difference"]
-    rows = []
-    for changes in zip(*(values[name] for name in SETS), strict=True):
-        row = [changes[0]["change"], changes[0]["of"]]
-        for each in changes:
-            row += [f"{_number(each['before'])} to {_number(each['after'])}", _difference(each)]
-        rows.append([*row, ", ".join(f"{each['cpu']:.1f}" for each in changes)])
-    return _table([*head, "CPU"], rows)
-
-
 def _means(entry: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the rows of `firstpage crossval -f json` by ranker and measure."""
     rows: dict[str, dict[str, dict[str, Any]]] = {}
@@ -240,7 +225,6 @@ RIVAL_SETS = ("arguments", "cast", "dl")
 RECORDED_SETS = ("cast, all pairs recorded", "dl, all pairs recorded")
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "trees": trees,
-    "tree ablation": ablation,
     "published": published,
     "ties": ties,
     "rankers": rankers,

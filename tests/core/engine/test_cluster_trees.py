@@ -29,7 +29,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("lightgbm")
 
 TRAIN = fp.Synthetic(queries=120, docs="uniform(4, 30)", features=7, seed=3).dataset()
-TREES = "trees(count=15, leaves=7, min_docs=5)"
+TREES = "trees(count=15, leaves=7, min_docs=5, rate=0.1, forests=1)"
 RANKERS = {
     "lambdarank": f"LambdaMART(k=5, scorer={TREES})",
     "its gains": f"LambdaMART(k=5, scorer={TREES}, gain=[0, 1, 2, 3, 9])",
@@ -84,7 +84,9 @@ def test_workers_choose_the_thresholds_of_one_machine(cluster, sparse, options, 
     cluster.require_workers(2)
     X = np.where(dense(TRAIN.X) > 0, dense(TRAIN.X), 0)
     data = replace(TRAIN, X=csr_array(X) if sparse else X)
-    ranker = fp.Regression(scorer=f"trees(count=3, leaves=7, options={options})")
+    ranker = fp.Regression(
+        scorer=f"trees(count=3, leaves=7, rate=0.1, forests=1, options={options})"
+    )
     remote = clone(ranker).fit(
         fp.write_shards(data, tmp_path / "s", rows=500), engine=cluster.engine
     )
@@ -120,7 +122,9 @@ def test_library_parameters_and_a_shard_without_documents(cluster, tmp_path: Pat
     empty = replace(TRAIN[:0], offsets=np.zeros(4, int), queries=Ids.from_values(["x", "y", "z"]))
     tree_shards = fp.write_shards(iter([TRAIN, empty]), tmp_path / "s", rows=TRAIN.n_docs)
     assert [shard.rows for shard in tree_shards.shards] == [TRAIN.n_docs, 0]
-    trees = Trees(count=5, options={"verbosity": -1, "max_depth": 1, "deterministic": False})
+    trees = Trees(
+        count=5, forests=1, options={"verbosity": -1, "max_depth": 1, "deterministic": False}
+    )
     remote = fp.ListMLE(scorer=trees).fit(tree_shards, engine=cluster.engine)
     assert instance(TreesScoring, remote.model_).text.count("num_leaves=2\n") == 5
 

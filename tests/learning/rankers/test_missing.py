@@ -18,7 +18,7 @@ lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
 OPTIONS = '{"min_data_per_group": 5, "cat_smooth": 1.0}'
-TREES = f"trees(count=12, leaves=8, min_docs=5, options={OPTIONS})"
+TREES = f"trees(count=12, leaves=8, rate=0.1, min_docs=5, options={OPTIONS})"
 COLORS = ("blue", "green", "red", "violet")
 NAMES = ("color", "price", "size", "age")
 
@@ -423,7 +423,7 @@ def clicks(seed: int = 0) -> tuple[fp.Dataset, np.ndarray]:
 
 def test_positions_of_lightgbm() -> None:
     train, position = clicks()
-    scorer = "trees(count=10, leaves=7)"
+    scorer = "trees(count=10, leaves=7, rate=0.1)"
     ranker = fp.LambdaMART(scorer=scorer, threads=1).fit(train.with_positions(position))
     params = {
         "objective": "lambdarank", "verbosity": -1, "seed": 0, "num_threads": 1,
@@ -461,7 +461,7 @@ def test_positions_that_no_document_connects_are_named(sparse: bool) -> None:
 
 def test_positions_of_xgboost() -> None:
     train, position = clicks()
-    ranker = fp.LambdaMART(scorer="trees(count=10, leaves=7, library=xgboost)", threads=1)
+    ranker = fp.LambdaMART(scorer="trees(count=10, leaves=7, rate=0.1, library=xgboost)", threads=1)
     ranker.fit(train.with_positions(position))
     params = {
         "objective": "rank:ndcg", "base_score": 0.0, "tree_method": "hist", "lambda": 0.0,
@@ -475,7 +475,7 @@ def test_positions_of_xgboost() -> None:
     booster = xgboost.train(params, full, 10)
     expected = booster.predict(xgboost.DMatrix(train.X), output_margin=True)
     assert ranker.predict(train).tolist() == expected.astype(float).tolist()
-    plain = fp.LambdaMART(scorer="trees(count=10, leaves=7, library=xgboost)").fit(train)
+    plain = fp.LambdaMART(scorer="trees(count=10, leaves=7, rate=0.1, library=xgboost)").fit(train)
     assert plain.predict(train).tolist() != ranker.predict(train).tolist()
 
 

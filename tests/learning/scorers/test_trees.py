@@ -36,7 +36,7 @@ def grow(library: str) -> tuple[Any, int]:
 
 def scoring(library: str) -> TreesScoring:
     booster, count = grow(library)
-    return Trees(library=library).scoring(booster, [count], 4)
+    return Trees(library=library).scoring(booster, [(count, count)], 4)
 
 
 def score_by_dump(library: str, x: np.ndarray) -> float:
@@ -90,7 +90,7 @@ def test_xgboost_refuses_sparse_features() -> None:
             trees.grow(train, squared, valid, lambda *_: False, 0, 1)
     booster, count = Trees(count=2).grow(rows, squared, rows, lambda *_: False, 0, 1)
     dense, _ = Trees(count=2).grow(X, squared, X, lambda *_: False, 0, 1)
-    scored = [Trees().scoring(grown, [count], 4).predict(X) for grown in (booster, dense)]
+    scored = [Trees().scoring(grown, [(count, count)], 4).predict(X) for grown in (booster, dense)]
     assert scored[0].tolist() == scored[1].tolist()
 
 
@@ -104,7 +104,7 @@ def test_leaves_are_newton_steps(library: str) -> None:
 
     trees = Trees(count=1, leaves=2, rate=0.5, min_docs=5, library=library)
     booster, count = trees.grow(X, derivatives, None, lambda *_: False, 0, 1)
-    scores = trees.scoring(booster, [count], 4).predict(X)
+    scores = trees.scoring(booster, [(count, count)], 4).predict(X)
     assert len(np.unique(scores)) == 2
     for value in np.unique(scores):
         leaf = scores == value
@@ -118,10 +118,38 @@ def test_forests_are_averaged() -> None:
     for forests in (1, 3):
         trees = Trees(count=5, leaves=4, min_docs=5, forests=forests, options=options)
         booster, count = trees.grow(X, squared, None, lambda *_: False, 0, 1)
-        fits.append(trees.scoring(booster, [count] * forests, 4))
+        fits.append(trees.scoring(booster, [(count, count)] * forests, 4))
     assert fits[1].predict(X) == pytest.approx(fits[0].predict(X), rel=1e-6, abs=1e-9)
     assert len(fits[1].forest("model").trees) == 15
     assert fits[1].forest("model").scores(X) == pytest.approx(fits[1].predict(X))
+
+
+def test_scores_are_averaged_over_numbers_of_trees() -> None:
+    trees = Trees(count=9, leaves=4, min_docs=5, forests=2)
+    booster, _ = trees.grow(X, squared, None, lambda *_: False, 0, 1)
+
+    def scores(*windows: tuple[int, int]) -> np.ndarray:
+        return trees.scoring(booster, windows, 4).predict(X)
+
+    mean = np.mean([scores((n, n), (4, 4)) for n in (6, 7, 8)], axis=0)
+    averaged = trees.scoring(booster, [(6, 8), (4, 4)], 4)
+    assert averaged.predict(X) == pytest.approx(mean, rel=1e-12, abs=1e-14)
+    assert np.abs(mean - scores((7, 7), (4, 4))).max() > 1e-3
+    assert averaged.forest("model").scores(X) == pytest.approx(mean)
+    assert len(averaged.forest("model").trees) == 12
+
+
+def test_a_loss_on_many_documents_has_defaults_of_its_own() -> None:
+    def defaults(trees: Trees, documents: int) -> tuple[int, int | None]:
+        resolved = trees.for_loss(documents)
+        return resolved.members, resolved.min_docs
+
+    assert defaults(Trees(), 2499) == (2, 20)
+    assert defaults(Trees(), 2500) == (2, 50)
+    assert defaults(Trees(forests=1, min_docs=7), 2500) == (1, 7)
+    assert defaults(Trees(library="xgboost"), 2500) == (1, None)
+    assert Trees().members == 1
+    assert Trees().parameters(0, 1)["min_data_in_leaf"] == 20
 
 
 def test_forests_differ_in_their_features() -> None:
@@ -144,7 +172,7 @@ def test_progress_is_called_per_tree_and_can_stop(library: str) -> None:
     trees = Trees(count=50, leaves=4, min_docs=5, library=library)
     booster, count = trees.grow(X, squared, X[:20], progress, 0, 1)
     assert (count, [tree for tree, _ in calls]) == (3, [1, 2, 3])
-    model = trees.scoring(booster, [count], 4)
+    model = trees.scoring(booster, [(count, count)], 4)
     assert model.predict(X[:20]) == pytest.approx(calls[-1][1], rel=1e-5, abs=1e-6)
     assert trees.splits(booster)
 

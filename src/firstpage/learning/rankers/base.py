@@ -84,8 +84,9 @@ class Ranker(BaseEstimator, Tabular):  # type: ignore[misc]  # scikit-learn has 
         validated by "PairAccuracy", which the default stands for, or by "PairLogLoss".
     patience : int, optional
         With validation data: keep the best iteration, and stop after this many iterations
-        without improvement.  None does so, with 50, for gradient descent, networks, trees and
-        boosting; other solvers run to the optimum.  Each of several forests has its own.
+        without improvement.  None does so, with 50, for gradient descent, networks and boosting,
+        and with 35 for the trees of a loss; other solvers run to the optimum.  Each of several
+        forests has its own best iteration, and trees of a loss average their scores around it.
     seed : int, default 0
         Seed of everything random: broken ties, initial weights, the order of the queries.
     threads : int, optional

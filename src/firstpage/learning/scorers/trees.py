@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -28,8 +29,13 @@ SPARSE = (
     "xgboost reads the values that a sparse matrix omits as missing, not as 0; use LightGBM "
     "(library=lightgbm), or convert the data with data.dense() if they fit into memory."
 )
+VALUES = re.compile(r"^((?:leaf_value|internal_value|shrinkage)=)(.*)$", re.MULTILINE)
 FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
 FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
+LOSS_FORESTS, LOSS_MIN_DOCS = 2, 50  # where trees are grown by a loss (docs/choose.md)
+MIN_DOCS, ENOUGH_DOCUMENTS = 20, 2500  # of other leaves, and of those of few documents
+Window = tuple[int, int]
+"""First and last number of trees of a forest: its scores are the mean over both and all between."""
 TreeCallback = Callable[[int, Untyped, Floats | None], bool | Bools]
 """(number of trees, booster, scores of the validation documents) -> whether to stop.
 
@@ -44,24 +50,26 @@ class Trees:
 
     Parameters
     ----------
-    count : int, default 300
+    count : int, default 600
         The number of trees at most, at least 1.
-    leaves : int, default 31
+    leaves : int, default 15
         The number of leaves of a tree at most, at least 2.
-    rate : float, default 0.1
+    rate : float, default 0.05
         The learning rate, by which the leaves of each tree are multiplied; above 0.
-    min_docs : int, default 20
+    min_docs : int, optional
         The least number of documents of a leaf.  LightGBM only: XGBoost bounds the summed curvature
-        of a leaf instead.
+        of a leaf instead.  None stands for 50 where LightGBM grows trees from at least 2,500
+        documents in memory, and for 20 otherwise.
     library : {"lightgbm", "xgboost"}, default "lightgbm"
         The library that grows the trees.
     options : dict, optional
         More parameters of the library, by its own names.
-    forests : int, default 1
+    forests : int, optional
         The number of forests that are grown side by side and whose scores are averaged.  Each has
         `count` trees at most, and validation data choose the number of trees of each by its own
         scores.  With more than one, every tree is restricted to a random half of the features,
-        unless `options` has another "feature_fraction".  LightGBM only.
+        unless `options` has another "feature_fraction".  LightGBM only.  None stands for 2 where
+        LightGBM grows trees from data in memory, and for 1 otherwise.
     noise : float, default 0.0
         The standard deviation of normal noise that is added to the scores before the gradient of
         each tree is computed: trees then minimize the expected loss at scores with such noise.
@@ -88,13 +96,13 @@ class Trees:
     >>> ranker = fp.ListMLE(scorer="trees(count=100, leaves=7)")
     """
 
-    count: int = 300
-    leaves: int = 31
-    rate: float = 0.1
-    min_docs: int = 20
+    count: int = 600
+    leaves: int = 15
+    rate: float = 0.05
+    min_docs: int | None = None
     library: str = "lightgbm"
     options: dict[str, Untyped] = field(default_factory=dict)
-    forests: int = 1
+    forests: int | None = None
     noise: float = 0.0
     query_fraction: float = 1.0
     additive: ClassVar[Literal[True]] = True
@@ -105,13 +113,14 @@ class Trees:
         check_number(self, "count", 1, integer=True)
         check_number(self, "leaves", 2, integer=True)
         check_number(self, "rate", above=0)
-        check_number(self, "min_docs", 1, integer=True)
-        check_number(self, "forests", 1, integer=True)
+        for name in ("min_docs", "forests"):
+            if getattr(self, name) is not None:
+                check_number(self, name, 1, integer=True)
         check_number(self, "noise", 0)
         check_number(self, "query_fraction", above=0)
         if self.query_fraction > 1:
             raise DataError(f"query_fraction must be at most 1; got {self.query_fraction!r}.")
-        if self.forests > 1 and self.library != "lightgbm":
+        if self.members > 1 and self.library != "lightgbm":
             raise DataError(f"forests > 1 need library='lightgbm'; got {self.library!r}.")
         if not isinstance(self.options, dict):
             raise DataError(f"options of trees must be a dictionary; got {self.options!r}.")
@@ -123,7 +132,19 @@ class Trees:
     @property
     def randomized(self) -> bool:
         """Whether gradients are random or there are several forests."""
-        return self.forests > 1 or self.noise > 0 or self.query_fraction < 1
+        return self.members > 1 or self.noise > 0 or self.query_fraction < 1
+
+    @property
+    def members(self) -> int:
+        """The number of forests."""
+        return 1 if self.forests is None else self.forests
+
+    def for_loss(self, documents: int) -> Trees:
+        """Return the trees with the defaults of a loss on so many documents in memory."""
+        if self.library != "lightgbm":
+            return self
+        least = MIN_DOCS if documents < ENOUGH_DOCUMENTS else LOSS_MIN_DOCS
+        return replace(self, forests=self.forests or LOSS_FORESTS, min_docs=self.min_docs or least)
 
     def grow(
         self,
@@ -148,9 +169,9 @@ class Trees:
         """Return whether any tree has more than one leaf."""
         return LIBRARIES[self.library].splits(booster)
 
-    def scoring(self, booster: Untyped, counts: Sequence[int], n_features: int) -> TreesScoring:
-        """Return trees as a fitted model, the first ones of each forest."""
-        text = LIBRARIES[self.library].text(booster, counts)
+    def scoring(self, booster: Untyped, windows: Sequence[Window], n_features: int) -> TreesScoring:
+        """Return trees as a fitted model, with the window of each forest."""
+        text = LIBRARIES[self.library].text(booster, windows)
         return TreesScoring(self.library, text, n_features)
 
 
@@ -160,14 +181,14 @@ class LightGBM:
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
         several: dict[str, Untyped] = {}
-        if trees.forests > 1:
-            several["num_class"] = trees.forests
+        if trees.members > 1:
+            several["num_class"] = trees.members
             if not FEATURE_FRACTION_NAMES & trees.options.keys():
                 several["feature_fraction"] = FEATURE_FRACTION
         return {
             "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
             "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,
-            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs,
+            "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs or MIN_DOCS,
             **several, **trees.options,
         }  # fmt: skip
 
@@ -186,16 +207,16 @@ class LightGBM:
         lightgbm = import_lightgbm()
         params = cls.params(trees, seed, threads)
         step = {"fobj": lambda scores, _: derivatives(np.asarray(scores, np.float64))}
-        stopped = np.zeros(trees.forests, bool)
+        stopped = np.zeros(trees.members, bool)
 
         def watched(tree: int, booster: Untyped, scores: Floats | None) -> Bools:
             stopped[:] = progress(tree, booster, scores)
             return stopped
 
-        if trees.forests > 1:
+        if trees.members > 1:
             # LightGBM grows the forests as classes.  Its scores are those of a forest divided by
             # the number of forests, so that their sum is the average.
-            params["learning_rate"] /= trees.forests
+            params["learning_rate"] /= trees.members
             step = {"fobj": lambda scores, _: cls.forest_derivatives(derivatives, scores, stopped)}
 
         data = lightgbm.Dataset(
@@ -248,15 +269,18 @@ class LightGBM:
         return bool(booster.feature_importance("split").any())
 
     @staticmethod
-    def text(booster: Untyped, counts: Sequence[int]) -> str:
-        text = str(booster.model_to_string(num_iteration=max(counts)))
-        if len(counts) == 1:
+    def text(booster: Untyped, windows: Sequence[Window]) -> str:
+        text = str(booster.model_to_string(num_iteration=max(last for _, last in windows)))
+        if len(windows) == 1 and windows[0][0] == windows[0][1]:
             return text
         head, *trees = re.split(r"^Tree=\d+\n", text, flags=re.MULTILINE)
         trees[-1], end, tail = trees[-1].partition("end of trees")
-        kept = [
-            tree for at, tree in enumerate(trees) if at // len(counts) < counts[at % len(counts)]
-        ]
+        kept = []
+        for at, tree in enumerate(trees):
+            (first, last), number = windows[at % len(windows)], 1 + at // len(windows)
+            if number <= last:
+                weight = 1.0 if number <= first else (last - number + 1) / (last - first + 1)
+                kept.append(tree if weight == 1 else VALUES.sub(partial(_scaled, weight), tree))
         blocks = [f"Tree={number}\n{tree}" for number, tree in enumerate(kept)]
         sizes = " ".join(str(len(block.encode())) for block in blocks)
         # The trees of all forests are summed.
@@ -336,11 +360,16 @@ class XGBoost:
         return bool(booster.get_score(importance_type="weight"))
 
     @staticmethod
-    def text(booster: Untyped, counts: Sequence[int]) -> str:
-        return bytes(booster[: counts[0]].save_raw("json")).decode()
+    def text(booster: Untyped, windows: Sequence[Window]) -> str:
+        return bytes(booster[: windows[0][1]].save_raw("json")).decode()
 
 
 LIBRARIES: dict[str, type[LightGBM] | type[XGBoost]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+
+
+def _scaled(weight: float, line: re.Match[str]) -> str:
+    """Return a line of LightGBM's text with its values multiplied by a weight."""
+    return line[1] + " ".join(repr(weight * float(value)) for value in line[2].split())
 
 
 def _valid_scores(booster: Untyped) -> Floats:

@@ -144,7 +144,9 @@ def test_each_forest_has_its_own_best_number_of_trees(tmp_path) -> None:
         best.append(1 + top)
     assert len(set(best)) > 1
     assert fitted.best_iteration_ == max(best)
-    assert len(instance(TreesScoring, fitted.model_).forest("model").trees) == sum(best)
+    # Scores are averaged up to the last tree, which is at most 6 beyond the best.
+    trees = instance(TreesScoring, fitted.model_).forest("model").trees
+    assert len(trees) == sum(min(40, each + 6) for each in best)
     assert fitted.score(valid) == pytest.approx(fitted.best_score_)
     fitted.save(tmp_path / "model.json")
     assert (
@@ -158,7 +160,7 @@ def test_forests_have_the_patience_of_one(forests: int) -> None:
     text = f"trees(count=100, leaves=4, min_docs=5, forests={forests})"
     with pytest.warns(FirstpageWarning, match="they choose no number of iterations"):
         fitted = fp.ListNet(scorer=text).fit(X, Y, qid=QID, valid=equal)
-    assert fitted.n_iter_ == 51
+    assert fitted.n_iter_ == 36
     assert fitted.best_iteration_ == 1
 
 

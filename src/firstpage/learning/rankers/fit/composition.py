@@ -75,7 +75,7 @@ class Composition(Procedure):
         if self.scorer.additive:
             options = growth_options(request)
             growth = request.training.loss_growth(self.scorer, self.loss, options)
-            return fit_trees(request, self.scorer, growth)
+            return fit_trees(request, growth)
         scorer = self.scorer
         scorer = scorer if self.device is None else replace(scorer, device=self.device)
         return fit_scorer(request, self.loss, scorer, self.solver, self.penalty)

@@ -11,7 +11,7 @@ import numpy as np
 from firstpage.core import Bools, DataError, Floats, warn
 from firstpage.core.engine import resolve, single_threaded_blas
 from firstpage.learning.losses.base import Loss
-from firstpage.learning.rankers.fit.progress import Watcher
+from firstpage.learning.rankers.fit.progress import DEFAULT_PATIENCE, Watcher
 from firstpage.learning.rankers.fit.request import (
     NO_PREFERENCES,
     NOTHING_LEARNED,
@@ -19,12 +19,12 @@ from firstpage.learning.rankers.fit.request import (
     FitResult,
 )
 from firstpage.learning.rankers.fit.training_data import Scorer
-from firstpage.learning.rankers.trees.growth import Booster, Growth, GrowthOptions
+from firstpage.learning.rankers.trees.growth import Booster, Growth, GrowthOptions, LossGrowth
 from firstpage.learning.scorers.linear import BoundLinear, LinearScoring
 from firstpage.learning.scorers.network import torch_threads
 from firstpage.learning.scorers.scorer import BoundScorer
 from firstpage.learning.scorers.tree_scoring import NO_SPLIT
-from firstpage.learning.scorers.trees import Trees
+from firstpage.learning.scorers.trees import Window
 from firstpage.learning.solvers.lbfgs import Coordinates
 from firstpage.learning.solvers.registry import solver_for
 from firstpage.learning.solvers.score_space import (
@@ -260,6 +260,9 @@ def growth_options(request: FitRequest) -> GrowthOptions:
     return GrowthOptions(valid, request.seed, threads, categorical)
 
 
+TREE_PATIENCE = 35  # trees of a loss; more improve little (docs/choose.md)
+
+
 class ForestWatcher:
     """Watches forests that grow side by side; each keeps its own best number of trees.
 
@@ -298,22 +301,34 @@ class ForestWatcher:
         self._stopped |= measured & (number - self._counts >= self.average.patience)
         return self.average(number, loss, number, improved) or self._stopped
 
-    def counts(self, count: int) -> list[int]:
-        """Return the numbers of trees of the forests, at most `count`."""
+    def windows(self, count: int, averaged: bool) -> list[Window]:
+        """Return the numbers of trees of the forests, of at most `count` trees.
+
+        If they are `averaged`, a forest has the mean of its scores from two thirds of its best
+        number of trees to the last tree: the best number is a maximum that owes something to
+        chance.
+        """
         best = self.average.best
         if len(self._means) == 1:
-            return [best.iteration if best is not None else count]
-        return [int(each) or count for each in self._counts]
+            self._counts[0] = 0 if best is None else best.iteration
+        bests = [int(each) or count for each in self._counts]
+        if not averaged:
+            return [(each, each) for each in bests]
+        patience = self.average.patience
+        return [(-(-2 * each // 3), min(count, each + patience)) for each in bests]
 
 
-def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
+def fit_trees(request: FitRequest, growth: Growth) -> FitResult:
     """Grow trees, and keep the number of trees with the best validation measure."""
     if request.checkpoint is not None:
         raise DataError("trees do not support checkpoints; leave checkpoint out.")
     constant = request.warn_if_constant()
     boosters: list[Booster] = []
-    forests = ForestWatcher(request, trees.forests)
+    trees = growth.trees
+    forests = ForestWatcher(request, trees.members)
     watcher = forests.average
+    of_loss = isinstance(growth, LossGrowth)
+    watcher.patience = request.patience or (TREE_PATIENCE if of_loss else DEFAULT_PATIENCE)
 
     def grown(number: int, booster: Booster, valid: Floats | None) -> bool | Bools:
         boosters[:] = [booster]
@@ -328,8 +343,14 @@ def fit_trees(request: FitRequest, trees: Trees, growth: Growth) -> FitResult:
         interrupted, booster, count = True, boosters[0], len(watcher.history)
     if not constant and not trees.splits(booster):
         warn(f"all scores are equal: {NO_SPLIT}")
-    model = trees.scoring(booster, forests.counts(count), request.training.n_features)
+    averaged = of_loss and watcher.best is not None and trees.library == "lightgbm"
+    windows = forests.windows(count, averaged)
+    model = trees.scoring(booster, windows, request.training.n_features)
     value = watcher.history[-1].loss
-    return request.result(
+    result = request.result(
         watcher, model, count, value, converged=not interrupted, interrupted=interrupted
     )
+    if averaged and request.valid is not None:
+        scores = model.predict(request.valid.X, threads=request.threads)
+        result.record["score"] = watcher.means(scores[None])[0]
+    return result

@@ -245,6 +245,11 @@ class GrowthOptions:
 class Growth(Protocol):
     """A procedure that grows trees."""
 
+    @property
+    def trees(self) -> Trees:
+        """The trees that are grown."""
+        ...
+
     def grow(self, grown: TreeCallback) -> tuple[Booster, int]:
         """Return the booster and its number of trees; `grown` is called after every tree."""
         ...

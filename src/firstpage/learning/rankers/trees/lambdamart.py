@@ -44,7 +44,7 @@ class LambdaMART(Ranker):
 
     Parameters
     ----------
-    scorer : str or Trees, default "trees"
+    scorer : str or Trees, default "trees(count=300, leaves=31, rate=0.1)"
         Trees, with parameters as in "trees(count=300, rate=0.05)" or "trees(library=xgboost)".
     gain : list of float, Utility or path, optional
         The gains of the labels 0, 1, ..: numbers, a Utility, or a measure file such as
@@ -70,7 +70,7 @@ class LambdaMART(Ranker):
     _uses_positions: ClassVar[bool] = True
 
     _: KW_ONLY
-    scorer: Any = "trees"
+    scorer: Any = "trees(count=300, leaves=31, rate=0.1)"
     gain: Any = None
 
     def compose(self, learns_from: LearnsFrom = "labels") -> LambdaTrees:
@@ -104,7 +104,7 @@ class LambdaTrees(Procedure):
     def fit(self, request: FitRequest) -> FitResult:
         options = growth_options(request)
         growth = request.training.lambdarank_growth(self.trees, self.rank, options)
-        result = fit_trees(request, self.trees, growth)
+        result = fit_trees(request, growth)
         if self.rank.gains is not None:  # the measure file may be deleted later
             result.record["label_gain"] = list(self.rank.gains)
         return result
