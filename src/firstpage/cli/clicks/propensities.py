@@ -64,8 +64,6 @@ def command(
     method: Any,
     model: str | None,
     features: Path | None,
-    reference: int | None,
-    max_rank: int,
     trust: bool,
     qrels: Path | None,
     trust_to: Path | None,
@@ -88,18 +86,11 @@ def command(
     sessions = read_log(values)
     with shared.progress_bar(f"fitting {model}" if model else "comparing ranks") as progress:
         result = estimate_propensities(
-            sessions,
-            method,
-            model=model,
-            features=data,
-            reference=reference,
-            max_rank=max_rank,
-            progress=progress,
+            sessions, method, model=model, features=data, progress=progress, **values
         )
     bias = None
     if trust:
-        base = result.reference
-        bias = trust_bias(sessions, judgments, reference=base, max_rank=max_rank)
+        bias = trust_bias(sessions, judgments, **{**values, "reference": result.reference})
     if as_json:
         content = result.to_dict() | ({} if bias is None else {"trust": bias.to_dict()})
         print(json.dumps(content, indent=1, allow_nan=False))

@@ -129,30 +129,18 @@ def judge(
     pages = np.bincount(merged.page_query, minlength=merged.n_queries)[present]
     sure, factor = _decide(scale, shrunk.posterior, counts.trials, query, first_page, confidence)
     more = np.where(factor > 0, np.ceil(factor * pages), 0.0)
+    name = method if isinstance(method, str) else type(method).__name__.lower()
+    clicks = np.bincount(pairs.pair, sessions.clicked, count).astype(np.int64)
+    of_pairs = (
+        pairs.query, pairs.document, shrunk.posterior.mean, shrunk.posterior.quantile(0.025),
+        shrunk.posterior.quantile(0.975), np.bincount(pairs.pair, minlength=count), clicks, grade,
+        probability, first_page,
+    )  # fmt: skip
     judged = ClickJudgments(
-        method=method if isinstance(method, str) else type(method).__name__.lower(),
-        queries=sessions.queries,
-        documents=sessions.documents,
-        query=pairs.query,
-        document=pairs.document,
-        estimate=shrunk.posterior.mean,
-        low=shrunk.posterior.quantile(0.025),
-        high=shrunk.posterior.quantile(0.975),
-        impressions=np.bincount(pairs.pair, minlength=count),
-        clicks=np.bincount(pairs.pair, sessions.clicked, count).astype(np.int64),
-        grade=grade,
-        confidence=probability,
-        first_page=first_page,
-        query_rows=present,
-        pages=pages,
-        query_confidence=sure,
-        more_pages=more,
-        levels=tuple(scale.levels.tolist()),
-        mean=shrunk.mean,
-        strength=shrunk.strength,
-        query_strength=shrunk.query_strength,
-        required=confidence,
-    )
+        name, sessions.queries, sessions.documents, *of_pairs, present, pages, sure, more,
+        tuple(scale.levels.tolist()), shrunk.mean, shrunk.strength, shrunk.query_strength,
+        confidence,
+    )  # fmt: skip
     return judged if group is None else judged.of_spellings(groups)
 
 
