@@ -1,4 +1,4 @@
-"""Check the links of the built site: every link inside it leads to a page, a file, a heading."""
+"""Check the built site: links inside it lead somewhere, and it loads nothing from other sites."""
 
 from __future__ import annotations
 
@@ -16,26 +16,31 @@ class _Links(HTMLParser):
         super().__init__()
         self.links: set[str] = set()
         self.names: set[str] = set()
+        self.loaded: set[str] = set()  # scripts, styles, pictures
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for key, value in attrs:
-            if value and key in ("href", "src") and tag != "link":
+            if value and (key == "src" or (key == "href" and tag == "link")):
+                self.loaded.add(value)
+            elif value and key == "href":
                 self.links.add(value)
             elif value and key in ("id", "name"):
                 self.names.add(value)
 
 
 def check(site: Path) -> list[str]:
-    """Return the links that lead nowhere; write those that lead out of the site to a file."""
+    """Return what is wrong with the links of a site; write those that lead out of the site to a file."""
     pages = [page for page in sorted(site.rglob("*.html")) if "_static" not in page.parts]
     found = {page: _Links(page.read_text()) for page in pages}
     problems, external = list[str](), set[str]()
     for page, parsed in found.items():
-        for link in sorted(parsed.links):
+        for link in sorted(parsed.links | parsed.loaded):
             url = urlsplit(link)
             if url.scheme or url.netloc:
                 external.add(link)
+                if link in parsed.loaded and url.scheme != "data":
+                    problems.append(f"{page.relative_to(site)}: {link} is loaded from elsewhere")
                 continue
             target = (page.parent / unquote(url.path)).resolve() if url.path else page
             names = found[target].names if target in found else set()

@@ -71,11 +71,14 @@ def test_a_link_that_leads_nowhere_is_reported(stage: ModuleType, tmp_path: Path
     check = import_module("made.check").check
     (tmp_path / "a.html").write_text(
         '<a href="b.html#x">b</a><a href="b.html#y">b</a><a href="c.html">c</a>'
-        '<a href="https://example.org/">out</a>'
+        '<a href="https://example.org/">out</a><script src="https://example.org/x.js"></script>'
     )
     (tmp_path / "b.html").write_text('<p id="x">')
     assert check(tmp_path) == [
         "a.html: b.html#y leads nowhere",
         "a.html: c.html leads nowhere",
+        "a.html: https://example.org/x.js is loaded from elsewhere",
     ]
-    assert (tmp_path / "external-links.txt").read_text() == "https://example.org/\n"
+    assert (tmp_path / "external-links.txt").read_text() == (
+        "https://example.org/\nhttps://example.org/x.js\n"
+    )
