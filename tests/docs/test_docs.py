@@ -129,3 +129,16 @@ def test_every_verb_and_extra_is_documented() -> None:
     assert isinstance(group, click.Group)
     for verb in group.commands:
         assert f"label {verb}" in manual, verb
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pictures_have_a_text_for_those_who_do_not_see_them(page: Path) -> None:
+    for text in re.findall(r"!\[([^\]]*)\]\(", page.read_text()):
+        assert len(text.split()) >= 2, text
+
+
+def test_every_picture_is_shown() -> None:
+    shown = "\n".join(page.read_text() for page in PAGES)
+    for file in (ROOT / "docs" / "images").iterdir():
+        stem = file.stem.removesuffix("-dark").removesuffix("-light")
+        assert f"/{stem}" in shown, f"{file.name} is on no page"

@@ -9,10 +9,9 @@ import random
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.texts import DocumentRecord, QueryRecord
@@ -21,7 +20,6 @@ from tests.labeling.app.browser.conftest import ARGS, CHROMIUM
 from tests.labeling.app.browser.live import Live, new_live
 
 IMAGES = Path(__file__).parents[4] / "docs" / "images"
-PHONE = {"viewport": {"width": 360, "height": 680}, "is_mobile": True, "has_touch": True}
 MOST = 120_000  # bytes of a picture
 
 TITLES = [
@@ -54,7 +52,13 @@ def query() -> QueryRecord:
     )
 
 
-def save_screenshot(page: Page | Locator, name: str) -> None:
+def save_both_themes(page: Page, name: str) -> None:
+    save_screenshot(page, name)
+    page.emulate_media(color_scheme="dark")
+    save_screenshot(page, f"{name}-dark")
+
+
+def save_screenshot(page: Page, name: str) -> None:
     path = IMAGES / f"label-{name}.png"
     page.screenshot(path=path)
     reduce_palette(path)
@@ -101,39 +105,22 @@ def judged_project(live: Live) -> None:
 def judging(live: Live) -> None:
     live.add_project("brewing", [query()], setting={"k": 3}, options={"ties": True})
     path = f"/tasks/{live.task('brewing', 'ada')}"
-    modes: dict[str, dict[str, Any]] = {
-        "pairs": {}, "pairs-dark": {"color_scheme": "dark"},
-        "pairs-phone": {**PHONE, "device_scale_factor": 1.5},
-    }  # fmt: skip
-    for name, options in modes.items():
-        page = live.open(path, **options)
-        if name == "pairs":
-            answer(page, "ArrowLeft")
-            answer(page, "ArrowRight")
-        ready(page)
-        page.wait_for_timeout(300)
-        save_screenshot(page, name)
     page = live.open(path)
+    answer(page, "ArrowLeft")
+    answer(page, "ArrowRight")
     ready(page)
-    page.keyboard.press("?")
-    save_screenshot(page.locator("#help"), "help")
-    live.add_project("grading", [query()], tool="grades")
-    page = live.open(f"/tasks/{live.task('grading', 'ada')}")
-    answer(page, "4")
-    ready(page)
-    save_screenshot(page, "grades")
+    page.wait_for_timeout(300)
+    save_both_themes(page, "pairs")
 
 
 def lead(live: Live) -> None:
     judged_project(live)
-    for name in ("dashboard", "agreement", "truth", "setup/judging", "setup/assignment"):
+    for name in ("dashboard", "truth", "setup/assignment"):
         page = live.open(f"/p/tea/{name}", login="lena")
-        save_screenshot(page, name.rpartition("/")[2])
+        save_both_themes(page, name.rpartition("/")[2])
     page = live.open("/p/tea/adjudicate", login="lena", viewport={"width": 1280, "height": 1150})
     page.wait_for_timeout(500)
-    save_screenshot(page, "adjudicate")
-    page = live.open("/p/tea", login="cy")
-    save_screenshot(page, "work")
+    save_both_themes(page, "adjudicate")
 
 
 def main() -> int:
