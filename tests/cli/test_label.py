@@ -374,7 +374,7 @@ def test_people_are_added_to_an_existing_project(run, tmp_path: Path, monkeypatc
     result = run(*hint.split()[1:])
     assert result.returncode == 0, result.stderr
     assert "robot signs in here (once)" in result.stdout
-    assert "robot: 1 queries" in result.stdout
+    assert "robot: 1 query" in result.stdout
     assert "1 queries" in run(*words).stdout
     more = run("label", "add", "labels", "--assessor", "late", "--lead", "lena")
     assert "no queries for late" in more.stderr

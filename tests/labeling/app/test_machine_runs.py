@@ -229,7 +229,7 @@ def test_archived_texts_have_no_lengths(site) -> None:
     lena = site.person("lena")
     with site.store.write() as tx:
         archive.archive_queries(tx, project, ["q0"], lena)
-        archive.archive_documents(tx, project, "q1", ["d3"], lena)
+        archive.change_documents(tx, project, "q1", ["d3"], "archive", lena)
     with site.store.read() as tx:
         lengths = document_lengths(tx, project)
     assert set(lengths) == {("q1", "d0"), ("q1", "d1"), ("q1", "d2")}

@@ -8,10 +8,12 @@ from firstpage.cli.help import documented_command
 from firstpage.cli.label.access import open_store, with_web
 from firstpage.cli.label.setup import (
     add_people,
+    assessors_option,
     assign_and_open,
     check_text,
     first_lead,
     print_plan,
+    url_option,
 )
 from firstpage.cli.shared import note
 from firstpage.core import DataError
@@ -21,22 +23,11 @@ from firstpage.labeling.app import store as stores
 @documented_command("add", "firstpage label add shop --assessor ada --assessor ben")
 @click.argument("project")
 @click.option("--name", metavar="SLUG", help="Project to change, if the store has several.")
-@click.option(
-    "--assessor",
-    "assessors",
-    multiple=True,
-    metavar="LOGIN",
-    help="Login of an assessor; may be repeated.",
-)
+@assessors_option
 @click.option(
     "--lead", "leads", multiple=True, metavar="LOGIN", help="Login of a lead; may be repeated."
 )
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8210",
-    metavar="URL",
-    help="Address of the application in the printed links.",
-)
+@url_option
 @with_web
 def add_command(
     project: str, name: str | None, assessors: tuple[str, ...], leads: tuple[str, ...], url: str
@@ -48,9 +39,8 @@ def add_command(
     """
     if not assessors and not leads:
         raise click.UsageError("give --assessor or --lead.")
-    for option, logins in (("--assessor", assessors), ("--lead", leads)):
-        for login in logins:
-            check_text(option, login)
+    check_text("--assessor", *assessors)
+    check_text("--lead", *leads)
     with open_store(project) as store, store.write() as tx:
         changed = stores.find_project(tx, name)
         links = add_people(tx, changed, assessors, leads)
@@ -81,12 +71,7 @@ def _assign(
 @documented_command("link", "firstpage label link shop lena --url https://labels.example.org")
 @click.argument("project")
 @click.argument("login")
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8210",
-    metavar="URL",
-    help="Address of the application in the printed link.",
-)
+@url_option
 @with_web
 def link_command(project: str, login: str, url: str) -> None:
     """Print a link by which a person sets a new password.

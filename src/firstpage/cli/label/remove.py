@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -78,15 +79,15 @@ def command(
         )
     if yes and not delete:
         raise click.UsageError("--yes confirms --delete; nothing else needs it.")
-    for option, keys in (("--query", queries), ("--document", documents)):
-        for key in keys:
-            check_text(option, key)
+    check_text("--query", *queries)
+    check_text("--document", *documents)
     with open_store(project) as store:
         with store.read() as tx:
             target = stores.find_project(tx, name)
             by = first_lead(tx, target)
         if folder is not None:
             _export(store, target, folder)
+        action: Literal["archive", "restore", "delete"]
         action = "delete" if delete else "restore" if restore else "archive"
         _change(store, target, action, queries, documents, by)
     print(f"{action}d {_target(target, queries, documents)}")
@@ -104,35 +105,26 @@ def _target(project: stores.Project, queries: tuple[str, ...], documents: tuple[
 def _change(
     store: stores.Store,
     project: stores.Project,
-    action: str,
+    action: Literal["archive", "restore", "delete"],
     queries: tuple[str, ...],
     documents: tuple[str, ...],
     by: stores.Person | None,
 ) -> None:
     """Archive, restore or delete; what is deleted is archived first."""
-    restore, delete = action == "restore", action == "delete"
-    if documents:
-        change = stores.archive.restore_documents if restore else stores.archive.archive_documents
-        with store.write() as tx:
-            change(tx, project, queries[0], documents, by)
-            if delete:
-                stores.archive.delete_documents(tx, project, queries[0], documents, by)
-    elif queries:
-        change_queries = (
-            stores.archive.restore_queries if restore else stores.archive.archive_queries
-        )
-        with store.write() as tx:
-            change_queries(tx, project, queries, by)
-        if delete:
-            stores.archive.delete_queries(store, project, queries, by)
-    else:
-        change_project = (
-            stores.archive.restore_project if restore else stores.archive.archive_project
-        )
-        with store.write() as tx:
-            changed = change_project(tx, project, by)
-        if delete:
-            stores.archive.delete_project(store, changed, by)
+    archive = stores.archive
+    steps: tuple[Literal["archive", "restore", "delete"], ...] = (action,)
+    if action == "delete":
+        steps = ("archive", "delete")
+    for step in steps if queries and not documents else ():
+        archive.change_queries(store, project, queries, step, by)
+    with store.write() as tx:
+        for step in steps if documents else ():
+            archive.change_documents(tx, project, queries[0], documents, step, by)
+        if not queries:
+            change = archive.restore_project if action == "restore" else archive.archive_project
+            project = change(tx, project, by)
+    if action == "delete" and not queries:
+        archive.delete_project(store, project, by)
 
 
 def _export(store: stores.Store, project: stores.Project, folder: Path) -> None:

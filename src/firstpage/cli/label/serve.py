@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -79,33 +80,19 @@ STANDARD_HEADERS = ("host", "cookie", "authorization", "origin", "content-type",
     help="Limit on open connections; a new one beyond it closes the longest idle one.",
 )
 @with_web
-def command(
-    project: str,
-    single_user: bool,
-    host: str,
-    port: int,
-    hosts: tuple[str, ...],
-    proxy: bool,
-    auth_header: str | None,
-    auth_from: tuple[str, ...],
-    auth_create: bool,
-    private_webhooks: bool,
-    workers: int,
-    max_upload: int,
-    max_unpacked: int,
-    max_connections: int,
-) -> None:
+def command(project: str, host: str, port: int, workers: int, **chosen: Any) -> None:
     """Serve the labeling application.
 
     PROJECT is a folder, which is created if absent, or a database URL (postgresql://host/name).
     """
+    single_user = chosen["single_user"]
     if single_user and host not in ("127.0.0.1", "::1", "localhost"):
         raise click.UsageError("--open has no accounts, so it listens on this machine only.")
-    if single_user and (proxy or hosts or auth_header):
+    if single_user and (chosen["proxy"] or chosen["hosts"] or chosen["auth_header"]):
         raise click.UsageError(
             "--open is for this machine only; leave out --proxy, --allow-host and --auth-header."
         )
-    _check_header(auth_header, auth_from, auth_create)
+    _check_header(chosen["auth_header"], chosen["auth_from"], chosen["auth_create"])
     if single_user and workers > 1:
         raise click.UsageError("--open serves one person; leave out --workers.")
     if workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
@@ -114,26 +101,15 @@ def command(
             "several servers on different ports behind a reverse proxy."
         )
 
-    settings = app.ServeSettings(
-        single_user=single_user,
-        hosts=hosts,
-        proxy=proxy,
-        max_upload=max_upload << 20,
-        max_unpacked=max_unpacked << 20,
-        max_connections=max_connections,
-        auth_header=auth_header,
-        auth_from=auth_from,
-        auth_create=auth_create,
-        private_webhooks=private_webhooks,
-    )
-
+    for name in ("max_upload", "max_unpacked"):
+        chosen[name] <<= 20
     if not stores.holds_store(project):
         problem = "has no labeling project" if Path(project).exists() else "does not exist"
         note(
             f"{project} {problem}; an empty application is created. `firstpage label setup` "
             "creates one from files."
         )
-    app.serve(project, host, port, settings, workers=workers)
+    app.serve(project, host, port, app.ServeSettings(**chosen), workers=workers)
 
 
 def _check_header(name: str | None, networks: tuple[str, ...], create: bool) -> None:

@@ -15,6 +15,7 @@ from firstpage.cli.label.setup import (
     SCALE_OPTIONS,
     check_text,
     first_lead,
+    list_selections,
     read_guidelines,
     read_scales,
     scale_options,
@@ -25,14 +26,8 @@ from firstpage.labeling.app import store as stores
 
 SETTING = ("k", "strategy", "refine", "seed", "repeat_rate", "gold_rate", "probe_rate")
 OPTIONS = (
-    "ties",
-    "bad",
-    "replicates",
-    "list_selection",
-    "away_after",
-    "training_pass",
-    "verdict_weight",
-)
+    "ties", "bad", "replicates", "list_selection", "away_after", "training_pass", "verdict_weight",
+)  # fmt: skip
 OF_TOOL = {
     "strategy": "pairs", "refine": "pairs", "ties": "pairs", "probe_rate": "pairs",
     "list_selection": "lists", "grades": "grades", "aspects": "grades",
@@ -69,9 +64,7 @@ FIXED = {"tool": "tool", "setting": "k, strategy, seed, refine and rates"}
 @click.option("--bad/--no-bad", default=None, help="Offer buttons for bad documents.")
 @click.option("--replicates", type=int, metavar="N", help="Assessors per query.")
 @click.option(
-    "--list-selection",
-    type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
-    help="Strategy that chooses the next pair of lists.",
+    "--list-selection", type=list_selections, help="Strategy that chooses the next pair of lists."
 )
 @click.option(
     "--away-after", type=int, metavar="SECONDS", help="Time without input until the page asks."
@@ -92,7 +85,7 @@ def command(project: str, name: str | None, guidelines: Path | None, **chosen: A
     """
     requested = {key: value for key, value in chosen.items() if value is not None}
     for key in ("title", "strategy", *SCALE_OPTIONS):
-        check_text(f"--{key}", requested.get(key, ""))
+        check_text(f"--{key}", requested.get(key))
     changes: dict[str, Any] = {}
     if "title" in requested:
         changes["title"] = requested["title"]

@@ -44,6 +44,20 @@ def _source_options(command: Any) -> Any:
     return command
 
 
+assessors_option = click.option(
+    "--assessor",
+    "assessors",
+    multiple=True,
+    metavar="LOGIN",
+    help="Login of an assessor; may be repeated.",
+)
+url_option = click.option(
+    "--url",
+    default="http://127.0.0.1:8210",
+    metavar="URL",
+    help="Address of the application in the printed links.",
+)
+list_selections = click.Choice(["order", "simple-margin", "diverse", "committee"])
 SCALE_OPTIONS = {
     "grades": "With --tool grades: names of the grades, worst first, separated by semicolons, each "
     "with a key and a color if you like: 'Off topic, 1, #b3261e; Fair; Good'.",
@@ -160,29 +174,18 @@ def read_scales(settings: dict[str, Any]) -> dict[str, Any]:
 )
 @click.option(
     "--list-selection",
-    type=click.Choice(["order", "simple-margin", "diverse", "committee"]),
+    type=list_selections,
     default="order",
     help="With --tool lists: strategy that chooses the next pair of lists.",
 )
 @click.option("--ties/--no-ties", default=False, help="Offer a button for ties.")
 @scale_options
-@click.option(
-    "--assessor",
-    "assessors",
-    multiple=True,
-    metavar="LOGIN",
-    help="Login of an assessor; may be repeated.",
-)
+@assessors_option
 @click.option(
     "--replicates", default=1, metavar="N", help="Number of assessors who judge each query."
 )
 @click.option("--lead", metavar="LOGIN", help="Login of the lead; prints a sign-in link.")
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8210",
-    metavar="URL",
-    help="Address of the application in the printed links.",
-)
+@url_option
 @with_web
 def command(project: str, url: str, **settings: Any) -> None:
     """Create a labeling project from files.
@@ -255,15 +258,8 @@ def _check_tools(settings: dict[str, Any]) -> None:
                 "--tool lists compares pages of the runs, which no other tool can judge; set up "
                 "two projects (--name)."
             )
-    if settings["first"] is not None and not any(
-        (
-            settings["queries"],
-            settings["topics"],
-            settings["documents"],
-            settings["letor"],
-            has_runs,
-        )
-    ):
+    counted_files = ("queries", "topics", "documents", "letor", "runs")
+    if settings["first"] is not None and not any(settings[name] for name in counted_files):
         raise click.UsageError("--first requires queries or documents.")
     if settings["gold_rate"] and settings["gold_questions"] is None:
         raise click.UsageError(
@@ -308,32 +304,27 @@ def _unused_inputs(tx: stores.Tx, project: stores.Project) -> Iterator[str]:
 
 
 def _counts(imported: imports.ImportCounts) -> str:
-    nouns = {
-        "gold_questions": "known answers",
-        "training": "practice questions",
-        "grades": "grades",
-    }
-    others = [
-        counted(getattr(imported, name), noun)
-        for name, noun in nouns.items()
-        if getattr(imported, name)
-    ]
-    return ", ".join(
-        [counted(imported.queries, "queries"), counted(imported.documents, "documents"), *others]
+    always = (imported.queries, "queries"), (imported.documents, "documents")
+    others = (
+        (imported.gold_questions, "known answers"),
+        (imported.training, "practice questions"),
+        (imported.grades, "grades"),
     )
+    return ", ".join(counted(*each) for each in (*always, *(o for o in others if o[0])))
 
 
 def _check_names(settings: dict[str, Any]) -> None:
     """Refuse names with bytes that are not text, which a command line may contain."""
     for name in ("name", "title", "lead", "strategy", *SCALE_OPTIONS, "assessors"):
-        for word in settings[name] if name == "assessors" else (settings[name] or "",):
-            check_text(f"--{name.removesuffix('s')}", word)
+        words = settings[name] if name == "assessors" else (settings[name],)
+        check_text(f"--{name.removesuffix('s')}", *words)
 
 
-def check_text(option: str, word: str) -> None:
-    """Refuse a text that databases cannot store."""
+def check_text(option: str, *words: str | None) -> None:
+    """Refuse texts that databases cannot store."""
     try:
-        stores.storable(word)
+        for word in words:
+            stores.storable(word or "")
     except ValueError as error:
         raise DataError(f"{option} {error}; remove it.") from error
 
@@ -437,10 +428,8 @@ def _lead(tx: stores.Tx, login: str | None) -> stores.Person | None:
 
 def first_lead(tx: stores.Tx, project: stores.Project) -> stores.Person | None:
     """Return the lead who joined first and has not left; None if there is none."""
-    rows = stores.projects.members(tx, project, "lead")
-    return next(
-        (stores.people.get(tx, row["person"]) for row in rows if row["departed_at"] is None), None
-    )
+    leads = stores.projects.present(tx, project.id, "lead")
+    return stores.people.get(tx, leads[0]) if leads else None
 
 
 def add_people(
@@ -456,10 +445,8 @@ def add_people(
         for login in logins:
             person = stores.people.ensure(tx, login)
             stores.projects.join(tx, project, person, role, by=by)
-            if (
-                person.login != stores.people.LOCAL
-                and stores.people.password_hash(tx, person.id) is None
-            ):
+            known = stores.people.password_hash(tx, person.id) is not None
+            if person.login != stores.people.LOCAL and not known:
                 links[login] = stores.invitations.first_password_link(tx, person).path
     return list(links.items())
 

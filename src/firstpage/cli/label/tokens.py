@@ -45,8 +45,8 @@ def command(
     """
     if (name is None) != (login is None) or (name is not None and revoke is not None):
         raise click.UsageError("give --create with --login, or --revoke, or neither to list.")
-    for option, text in (("--create", name), ("--login", login)):
-        check_text(option, text or "")
+    check_text("--create", name)
+    check_text("--login", login)
     if name is None and revoke is None:
         with open_store(project) as store, store.read() as tx:
             print(_text(stores.tokens.listed(tx)))
@@ -68,15 +68,8 @@ def _text(rows: list[stores.ApiToken]) -> str:
     """Return a table of tokens."""
     head = ["id", "login", "name", "scope", "created", "last used", "expires"]
     cells = [
-        [
-            str(row.id),
-            row.login,
-            row.name,
-            row.scope,
-            row.created[:10],
-            (row.last_used or "never")[:10],
-            (row.expires or "never")[:10],
-        ]
+        [str(row.id), row.login, row.name, row.scope, *(time[:10] for time in times)]
         for row in rows
+        for times in [(row.created, row.last_used or "never", row.expires or "never")]
     ]
     return Table(head, cells, left_aligned=len(head)).text() if cells else "There are no tokens."

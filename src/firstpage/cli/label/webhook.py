@@ -41,7 +41,7 @@ def command(
         raise click.UsageError("give --url or --remove.")
     if private_webhooks and url is None:
         raise click.UsageError("--private-webhooks requires --url.")
-    check_text("--url", url or "")
+    check_text("--url", url)
     if url is None and not remove:
         with open_store(project) as store, store.read() as tx:
             print(_text(tx, stores.find_project(tx, name)))

@@ -36,11 +36,10 @@ from firstpage.labeling.app.security import (
     status_of,
     store_of,
 )
-from firstpage.labeling.app.store import projects
+from firstpage.labeling.app.store import Login, Person, projects
 from firstpage.labeling.app.store.connect import storable
 from firstpage.labeling.app.store.failures import disk_failure
 from firstpage.labeling.app.store.judging import RepeatedRequest
-from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.projects import SLUG, Member
 from firstpage.labeling.app.store.sessions import Conflict
 from firstpage.labeling.app.store.tokens import Scope
@@ -62,10 +61,15 @@ def _lead(request: Request, login: Login) -> Member:
 
 
 def _member(request: Request, login: Login) -> Member:
-    slug, member = request.path_params["slug"], None
+    return member_of(request, request.path_params["slug"], login.person)
+
+
+def member_of(request: Request, slug: str, person: Person) -> Member:
+    """Return a person's membership of a project; 404 if they may not know of it."""
+    member = None
     if SLUG.fullmatch(slug):
         with store_of(request).read() as tx:
-            member = projects.member(tx, slug, login.person)
+            member = projects.member(tx, slug, person)
     if member is None:
         raise HTTPException(404, "There is no such project.")
     return member

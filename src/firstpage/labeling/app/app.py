@@ -19,10 +19,8 @@ from firstpage.labeling.app.api import reference
 from firstpage.labeling.app.guard import RequestGuard
 from firstpage.labeling.app.security import ServeSettings, set_login_cookie, store_of
 from firstpage.labeling.app.sign_in import SignInPool
-from firstpage.labeling.app.store import assigning, logins, people
-from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store import Store, assigning, logins, people, projects
 from firstpage.labeling.app.store.judging import JudgingService
-from firstpage.labeling.app.store.projects import all_projects
 
 LOCAL = people.LOCAL
 monitoring = Routes(DEFAULTS, hidden=True)
@@ -60,8 +58,8 @@ def prepare_single_user(store: Store) -> list[str]:
     assigned_to_others = []
     with store.write() as tx:
         user = people.ensure(tx, LOCAL, "You", admin=True)
-        for project in all_projects(tx):
-            assessors = set(assigning.present_assessors(tx, project))
+        for project in projects.all_projects(tx):
+            assessors = set(projects.present(tx, project.id, "assessor"))
             if assessors <= {user.id}:
                 assigning.assign_to_single_person(tx, project, user)
             elif user.id not in assessors:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -28,26 +29,8 @@ HEADERS = {
     "cache-control": "no-store",  # so that the browser keeps nothing after signing out
     "x-frame-options": "SAMEORIGIN",
 }
-STYLE = (  # HTML keeps its own style; other kinds use the colors of the pages
-    ":root{color-scheme:light dark}body{overflow-wrap:anywhere}img{max-width:100%;height:auto}"
-    ".html body{font:1rem/1.5 system-ui,sans-serif;margin:1rem}"
-    ".own body{font:1.05rem/1.6 -apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',"
-    "system-ui,sans-serif;margin:1.1rem 1.3rem;max-width:68ch;"
-    "background:light-dark(#fffdfa,#1c2226);color:light-dark(#1e2428,#e9e6df)}"
-    ".own h1{font-size:1.3rem;line-height:1.3;margin:0 0 .8rem}"
-    ".own p{margin:0 0 1em}.own p img{border-radius:.5rem;max-height:60vh}"
-    ".own dl{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.2rem;margin:1rem 0}"
-    ".own dt{color:light-dark(#56606a,#a9b1b8)}.own dd{margin:0}"
-    ".own ol{padding-inline-start:1.6rem}.own li{margin-block-end:.9rem}"
-    ".own li::marker{color:light-dark(#56606a,#a9b1b8)}"
-    "a[data-link]{text-decoration:underline;cursor:help}"
-    ".own a[data-link]{color:light-dark(#0b5a8f,#8ac4ee)}"
-    "img{cursor:zoom-in}.reflow br.wrap{display:none}"
-    "::highlight(query){background-color:light-dark(#ffe58a,#685600);"
-    "color:light-dark(#1e2428,#e9e6df)}"
-    "::highlight(difference){background-color:light-dark(#c9e6ff,#12496f);"
-    "color:light-dark(#1e2428,#e9e6df);text-decoration:underline 2px}"
-)
+# HTML keeps its own style; other kinds use the colors of the pages.
+STYLE = Path(__file__).with_name("document.css").read_text("utf-8").replace("\n", "")
 TOO_COMPLEX = (
     "<p><em>This page is too large or too deeply nested to show; this is its text.</em></p>"
 )

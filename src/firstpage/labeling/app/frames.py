@@ -12,10 +12,7 @@ from firstpage.labeling.app.admission import DEFAULTS, LOGIN
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.document_html import EMPTY_PAGE, EMPTY_URL, HEADERS, page_of
 from firstpage.labeling.app.security import store_of
-from firstpage.labeling.app.store import projects, tasks, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.people import Person
+from firstpage.labeling.app.store import Login, Person, Tx, projects, tasks, texts
 
 CACHED = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
 routes = Routes(DEFAULTS, admit=LOGIN, hidden=True)

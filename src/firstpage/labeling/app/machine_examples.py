@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from firstpage.core import DataError
 from firstpage.labeling.app.analysis.records import TaskJudgments, task_judgments
 from firstpage.labeling.app.machines import query_texts
-from firstpage.labeling.app.store import adjudication
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, adjudication
 from firstpage.labeling.machines.prompts import Example
 
 MIN_PEOPLE = 2  # who give the same answer, with nobody against it

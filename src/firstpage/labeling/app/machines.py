@@ -181,7 +181,7 @@ def _note_settings(
     with store.write() as tx:
         last = tx.first(row)
         if last is None or last["details"] != settings:
-            audit.note(tx, MACHINE_SETTINGS, person=person.id, project=project.id, **settings)
+            audit.note(tx, MACHINE_SETTINGS, person, project, **settings)
 
 
 @dataclass
@@ -404,16 +404,10 @@ def _submitted(
     assert state.question is not None
     left, right = state.question.left, state.question.right
     span = {"kind": "active", "ms": round(1000 * float(verdict.cost.get("seconds", 0.0)))}
-    return SubmittedAnswer(
-        state.seq,
-        uuid4().hex,
-        left.key,
-        None if right is None else right.key,
-        verdict.outcome,
-        verdict.bad,
-        verdict.skipped is not None,
-        Timing(shown_at, answered_at, (span,), verdict.skipped, dict(verdict.cost)),
-    )
+    question = state.seq, uuid4().hex, left.key, None if right is None else right.key
+    timing = Timing(shown_at, answered_at, (span,), verdict.skipped, dict(verdict.cost))
+    skipped = verdict.skipped is not None
+    return SubmittedAnswer(*question, verdict.outcome, verdict.bad, skipped, timing)
 
 
 def text_of(row: RowMapping) -> DocumentText:

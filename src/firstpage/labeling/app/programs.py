@@ -19,11 +19,9 @@ from starlette.requests import Request
 
 from firstpage.core import DataError
 from firstpage.core.http import network_name
-from firstpage.labeling.app.store import attempts, audit, logins, people, tokens
+from firstpage.labeling.app.store import Login, Store, attempts, audit, logins, people, tokens
 from firstpage.labeling.app.store.attempts import RequestSource
-from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.failures import StoreUnavailable
-from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.tokens import PREFIX, SCOPES, Scope
 
 API = "/api/v1"
@@ -160,7 +158,7 @@ def login_by_proxy(store: Store, user: str, create: bool, address: str) -> Login
     try:
         with store.write() as tx:
             person = people.ensure(tx, user)
-            audit.note(tx, "signed in by proxy", person=person.id, address=address)
+            audit.note(tx, "signed in by proxy", person, address=address)
             return logins.start_by_proxy(tx, person)
     except DataError as error:
         raise HTTPException(403, f"This login cannot have an account: {error}") from error

@@ -20,26 +20,9 @@ DROPPED = {  # with their content; of other tags that are not allowed the text s
     "noembed", "template", "title", "svg", "math", "audio", "video",
 }  # fmt: skip
 DOCUMENT_TAGS = ALLOWED_TAGS | {
-    "address",
-    "big",
-    "dir",
-    "fieldset",
-    "font",
-    "label",
-    "legend",
-    "main",
-    "menu",
-    "meter",
-    "nobr",
-    "output",
-    "picture",
-    "progress",
-    "rb",
-    "search",
-    "section",
-    "style",
-    "tfoot",
-}
+    "address", "big", "dir", "fieldset", "font", "label", "legend", "main", "menu", "meter", "nobr",
+    "output", "picture", "progress", "rb", "search", "section", "style", "tfoot",
+}  # fmt: skip
 DOCUMENT_ATTRIBUTES = {
     "abbr", "align", "alt", "bgcolor", "border", "cellpadding", "cellspacing", "class", "color",
     "colspan", "datetime", "dir", "face", "headers", "height", "id", "lang", "open", "reversed",

@@ -7,9 +7,10 @@ in `firstpage.labeling.app.admission`.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from typing import Concatenate, ParamSpec, cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -20,12 +21,10 @@ from firstpage.core.http import FORGED, equal_tokens, guest_csrf
 from firstpage.labeling.app import programs, sign_in
 from firstpage.labeling.app.analysis.analyst import Analyst
 from firstpage.labeling.app.sign_in import SignInBusy, SignInPool, SignInResult, WrongLogin
-from firstpage.labeling.app.store import attempts, logins
+from firstpage.labeling.app.store import Login, Store, attempts, logins
 from firstpage.labeling.app.store.attempts import RequestSource, TooMany
-from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.failures import StoreUnavailable
 from firstpage.labeling.app.store.judging import JudgingService
-from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.sessions import NotFound
 
 STATUS: dict[type[Exception], int] = {
@@ -50,6 +49,7 @@ def headers_of(error: Exception) -> dict[str, str]:
     return {"Retry-After": str(getattr(error, "retry_after", RETRY_AFTER))}
 
 
+P = ParamSpec("P")
 COOKIE = "firstpage_login"
 GUEST = "firstpage_guest"  # the CSRF token of people who are not signed in belongs to it
 
@@ -113,8 +113,16 @@ def analyst_of(request: Request) -> Analyst:
     return cast(Analyst, request.app.state.analyst)
 
 
-def sign_in_pool_of(request: Request) -> SignInPool:
-    return cast(SignInPool, request.app.state.sign_in_pool)
+async def run_sign_in(
+    request: Request,
+    source: RequestSource,
+    work: Callable[Concatenate[Store, P], SignInResult],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> SignInResult:
+    """Run a function of `sign_in` on the store, on a thread that hashes passwords."""
+    pool = cast(SignInPool, request.app.state.sign_in_pool)
+    return await pool.run(source, work, store_of(request), *args, **kwargs)
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -186,12 +194,13 @@ def set_login_cookie(request: Request, response: Response, token: str) -> None:
     _set_cookie(request, response, COOKIE, token, logins.DAYS)
 
 
-def set_sign_in_cookies(request: Request, response: Response, result: SignInResult) -> None:
-    """Set the cookies of a sign-in: the session and the known device."""
+def signed_in(request: Request, response: Response, result: SignInResult) -> Response:
+    """Return a response with the cookies of a sign-in: the session and the known device."""
     if result.token is not None:
         set_login_cookie(request, response, result.token)
     if result.device is not None:
         _set_cookie(request, response, *result.device, sign_in.DAYS)
+    return response
 
 
 def _set_cookie(request: Request, response: Response, name: str, value: str, days: int) -> None:

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from firstpage.core import DataError
 from firstpage.core.http import ConnectionLimits, bind, listen, open_browser, server_for, url_host
 from firstpage.labeling.app.security import ServeSettings
-from firstpage.labeling.app.store import invitations, people
+from firstpage.labeling.app.store import Store, invitations, people
 from firstpage.labeling.app.store.backup import check_pages
-from firstpage.labeling.app.store.connect import Store
 from firstpage.labeling.app.store.failures import StoreUnavailable
 from firstpage.labeling.app.store.staging import remove_stale_imports
 from firstpage.labeling.app.webhooks import WebhookSender

@@ -144,20 +144,16 @@ def log_in(
         attempts.add_failure(tx, login, source)
         person = people.by_login(tx, login)
         password_hash = None if person is None else people.password_hash(tx, person.id)
-    if (
-        not people.verify_password(password, password_hash)
-        or person is None
-        or password_hash is None
-    ):
-        target = person.id if person else None
+    matches = people.verify_password(password, password_hash)
+    if not matches or person is None or password_hash is None:
         with store.write() as tx:
-            audit.note(tx, "login failed", person=target, address=source.address)
+            audit.note(tx, "login failed", person, address=source.address)
         raise WrongLogin(WRONG)
     with store.write() as tx:
         attempts.forget(tx, login, source)
         if before is not None:
             logins.end(tx, before.id)
-        audit.note(tx, "logged in", person=person.id, address=source.address)
+        audit.note(tx, "logged in", person, address=source.address)
         token, session = logins.start(tx, person)
     return SignInResult(device_cookie(person.id, password_hash), token, session)
 

@@ -24,8 +24,7 @@ from urllib.parse import urlsplit
 
 from firstpage import __version__
 from firstpage.core import DataError, FirstpageError
-from firstpage.labeling.app.store import webhooks
-from firstpage.labeling.app.store.connect import Store
+from firstpage.labeling.app.store import Store, webhooks
 from firstpage.labeling.app.store.webhooks import Message
 
 LOG = logging.getLogger("firstpage.labeling.app")

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 
 from firstpage.labeling.app.pages.setup import FILES, FORMATS
-from firstpage.labeling.app.store import assigning, projects
+from firstpage.labeling.app.store import projects
 from tests.labeling.app.browser.actions import answer, better_by_title, ready, submit
 from tests.labeling.app.browser.live import Live
 from tests.labeling.app.site import jsonl
@@ -266,7 +266,7 @@ def _present(live: Live) -> list[int]:
     with live.store.read() as tx:
         project = projects.by_slug(tx, "books")
         assert project is not None
-        return assigning.present_assessors(tx, project)
+        return projects.present(tx, project.id, "assessor")
 
 
 def test_a_long_upload_is_sent_once(live: Live, tmp_path: Path) -> None:

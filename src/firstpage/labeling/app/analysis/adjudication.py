@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from itertools import combinations
 from math import sqrt
 from typing import Any
@@ -14,12 +15,10 @@ from sqlalchemy import RowMapping
 from firstpage.labeling.app.analysis.evidence import QueryEvidence, evidence
 from firstpage.labeling.app.analysis.figures import nan_to_none
 from firstpage.labeling.app.analysis.records import TaskJudgments, active_seconds, results
-from firstpage.labeling.app.store import adjudication, texts
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store import Project, Tx, adjudication, texts
 from firstpage.labeling.app.store.options import Options
-from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.scales import shown_scale
-from firstpage.labeling.session.events import Judgment, LeadVerdict
+from firstpage.labeling.session.events import Judgment
 from firstpage.labeling.statistics.adjudication import bad_value, grade_value, pair_values
 
 MAX_DISPUTES = 100  # of a project on the page and in JSON
@@ -227,13 +226,8 @@ def _graded_disputes(known: QueryEvidence, weight: float, levels: int) -> list[D
 
 
 def _head(known: QueryEvidence, left: str, right: str | None) -> Dispute:
-    return {
-        "query": known.query,
-        "text": known.text,
-        "tool": known.tool,
-        "left": left,
-        "right": right,
-    }
+    query = {"query": known.query, "text": known.text, "tool": known.tool}
+    return {**query, "left": left, "right": right}
 
 
 def _opinions(
@@ -281,7 +275,7 @@ def _settled(tx: Tx, project: Project) -> list[dict[str, Any]]:
             "text": names[given.query]["text"],
             "tool": given.tool,
             "index": given.index,
-            **_verdict(given.verdict),
+            **asdict(given.verdict),
             "person": given.person,
             "reason": given.reason,
             "recorded_at": given.recorded_at,
@@ -290,15 +284,6 @@ def _settled(tx: Tx, project: Project) -> list[dict[str, Any]]:
         if given.query in names
     ]
     return sorted(rows, key=lambda row: row["recorded_at"], reverse=True)
-
-
-def _verdict(verdict: LeadVerdict) -> dict[str, Any]:
-    return {
-        "left": verdict.left,
-        "right": verdict.right,
-        "outcome": verdict.outcome,
-        "bad": list(verdict.bad),
-    }
 
 
 def _keys(row: dict[str, Any]) -> list[str]:

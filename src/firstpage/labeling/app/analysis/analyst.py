@@ -12,17 +12,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import func, select
 
 from firstpage.labeling.app.analysis.measure import texts_version
-from firstpage.labeling.app.store import projects
-from firstpage.labeling.app.store.connect import Store, Tx
+from firstpage.labeling.app.store import Project, Store, Tx, projects
 from firstpage.labeling.app.store.failures import StoreUnavailable
-from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import events, spans, tasks
 
+Result = TypeVar("Result")
 Analysis = Callable[..., Any]  # of a transaction, a project, and further arguments
 MAX_RESULTS = 200
 NICENESS = 5  # of the process: judging comes first
@@ -45,7 +44,9 @@ class Analyst:
         self._results: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def compute(self, analysis: Analysis, project: Project, *arguments: Hashable) -> Any:
+    def compute(
+        self, analysis: Callable[..., Result], project: Project, *arguments: Hashable
+    ) -> Result:
         """Return ``analysis(tx, project, *arguments)``, from the cache if nothing has changed."""
         key = analysis, project.id, arguments
         with self._store.read() as tx:
@@ -54,7 +55,7 @@ class Analyst:
             entry = self._results.get(key)
             if entry is not None and entry[0] == version:
                 self._results.move_to_end(key)
-                return entry[1]
+                return cast(Result, entry[1])
         if self._process is None:
             with self._store.read() as tx:
                 result = analysis(tx, project, *arguments)

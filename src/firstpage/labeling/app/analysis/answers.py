@@ -12,9 +12,7 @@ from sqlalchemy import RowMapping
 from firstpage.labeling.app.analysis.evidence import QueryEvidence, evidence
 from firstpage.labeling.app.analysis.figures import nan_to_none
 from firstpage.labeling.app.analysis.records import active_seconds
-from firstpage.labeling.app.store import texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, texts
 from firstpage.labeling.session.events import Judgment
 
 Speed = Literal["", "fast", "slow"]

@@ -17,8 +17,7 @@ from firstpage.core import Floats
 from firstpage.core import charts as draw
 from firstpage.labeling.app.analysis.records import TaskJudgments, records, results, task_judgments
 from firstpage.labeling.app.analysis.truth import QueryTruth
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx
 from firstpage.labeling.app.store.scales import grade_names
 from firstpage.labeling.app.store.tables import events, tasks
 from firstpage.labeling.statistics.agreement import by_assessor, pair_overlaps, result_overlaps

@@ -19,10 +19,7 @@ from firstpage.labeling.app.analysis.measure import (
     learned_measure,
     lists_of,
 )
-from firstpage.labeling.app.store import projects
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
-from firstpage.labeling.app.store.tasks import TaskRow
+from firstpage.labeling.app.store import Project, TaskRow, Tx, projects
 
 ORDER = "order"
 SAME_GRADES = "the open lists have the same grades on both sides."

@@ -10,9 +10,7 @@ import numpy as np
 
 from firstpage.labeling.app.analysis.records import TaskJudgments, keys_by_query, task_judgments
 from firstpage.labeling.app.analysis.truth import WeightedVerdict, answers_of, weighted_verdicts
-from firstpage.labeling.app.store import texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, texts
 from firstpage.labeling.belief.posterior_ranks import ConsensusBelief, consensus_belief
 from firstpage.labeling.belief.utilities import moments
 from firstpage.labeling.session.events import Judgment

@@ -20,13 +20,11 @@ from firstpage.labeling.app.analysis.records import (
     skipping_tasks,
     task_judgments,
 )
-from firstpage.labeling.app.store import assigning, projects, tasks, texts
+from firstpage.labeling.app.store import Project, TaskRow, assigning, projects, tasks, texts
 from firstpage.labeling.app.store.assigning import predicted_query_effort
 from firstpage.labeling.app.store.connect import Tx, iso
-from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import events
 from firstpage.labeling.app.store.tables import tasks as task_table
-from firstpage.labeling.app.store.tasks import TaskRow
 from firstpage.labeling.planning.tasks import format_names
 from firstpage.labeling.session.implied import (
     ProbeCounts,
@@ -58,7 +56,7 @@ def progress(tx: Tx, project: Project) -> dict[str, Any]:
     skipping = skipping_tasks(tx, project)
     skips = {task: sum(j.skipped for j in judgments) for task, judgments in skipping.items()}
     empty = {task for task, judgments in skipping.items() if not any_answer(judgments)}
-    present = set(assigning.present_assessors(tx, project))
+    present = set(projects.present(tx, project.id, "assessor"))
     names = {r["person"]: r["name"] for r in projects.members(tx, project)}
     by_query: dict[str, list[TaskRow]] = {
         row["key"]: [] for row in texts.of_project(tx, project.id)
@@ -138,6 +136,7 @@ def _counts(
 
 
 ROUNDS = 400  # bootstrap samples
+QUESTION = ("query", "assessor", "left", "right")
 MAX_OUTLIERS = 50  # listed; all are counted
 
 
@@ -152,12 +151,9 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
     }
     report["outliers"] = [
         {
-            "query": o.record.query,
-            "assessor": o.record.assessor,
-            "left": o.record.left,
-            "right": o.record.right,
-            "seconds": o.record.active,
+            **{name: getattr(o.record, name) for name in QUESTION},
             "z": o.z,
+            "seconds": o.record.active,
         }
         for o in unusual[:MAX_OUTLIERS]
     ]
@@ -167,15 +163,7 @@ def effort(tx: Tx, project: Project) -> dict[str, Any]:
         sum(summary["adjusted_times"] for summary in report["tool"].values())
     )
     report["learning"] = {
-        tool: [
-            {
-                "first": b.first,
-                "last": b.last,
-                "judgments": b.judgments,
-                "seconds": b.seconds.to_dict(),
-            }
-            for b in learning_curve(rows, tool)
-        ]
+        tool: [{**vars(b), "seconds": b.seconds.to_dict()} for b in learning_curve(rows, tool)]
         for tool in project.tools
     }
     return nan_to_none(report)

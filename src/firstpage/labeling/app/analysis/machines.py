@@ -9,9 +9,7 @@ from sqlalchemy import func, select
 
 from firstpage.core import DataError, plain_text
 from firstpage.labeling.app.analysis.records import TaskJudgments, records, task_judgments
-from firstpage.labeling.app.store import projects, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, projects, texts
 from firstpage.labeling.app.store.tables import documents, queries
 from firstpage.labeling.machines.biases import Lengths
 from firstpage.labeling.machines.calibration import calibrate

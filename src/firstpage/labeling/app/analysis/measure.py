@@ -30,9 +30,7 @@ from firstpage.evaluation.dcglearn import (
     unjudged_notes,
 )
 from firstpage.labeling.app.analysis.records import current_judgments
-from firstpage.labeling.app.store import texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, texts
 from firstpage.labeling.app.store.tables import audit, documents, events, people, queries, tasks
 from firstpage.labeling.session.events import Judgment
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from firstpage.labeling.app.analysis.figures import nan_to_none
 from firstpage.labeling.app.analysis.truth import truths
-from firstpage.labeling.app.store import tasks, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, tasks, texts
 
 
 def queries(tx: Tx, project: Project, search: str = "") -> dict[str, Any]:

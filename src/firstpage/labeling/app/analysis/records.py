@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import ColumnElement, RowMapping, select
 
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import (
     documents,
@@ -21,13 +21,7 @@ from firstpage.labeling.app.store.tables import (
 )
 from firstpage.labeling.session.events import Judgment, from_dict, replay
 from firstpage.labeling.statistics.records import Record
-from firstpage.labeling.strategies.strategy import (
-    Answer,
-    AnsweredQuestion,
-    Compare,
-    Grade,
-    TopK,
-)
+from firstpage.labeling.strategies.strategy import Answer, AnsweredQuestion, Compare, Grade, TopK
 from firstpage.labeling.strategies.ties import last_outcomes, top_k_of
 
 
@@ -158,36 +152,40 @@ def any_answer(judgments: Iterable[Judgment]) -> bool:
 
 def task_judgments(tx: Tx, project: Project) -> list[TaskJudgments]:
     """Return all tasks with events, or with a result without any."""
-    logs: dict[int, list[RowMapping]] = {}
-    for row in tx.all(
-        select(events)
-        .join(tasks, tasks.c.id == events.c.task)
-        .where(tasks.c.project == project.id)
-        .order_by(events.c.task, events.c.seq)
-    ):
-        logs.setdefault(row["task"], []).append(row)
+    logs = _logs(tx, project)
     rows = tx.all(
-        select(tasks, queries.c.key, people.c.login, people.c.name)
+        select(
+            *(tasks.c.tool, tasks.c.result, tasks.c.setting, tasks.c.id.label("task")),
+            *(tasks.c.query.label("query_id"), queries.c.key.label("query")),
+            *(people.c.login.label("assessor"), people.c.name),
+        )
         .join(queries, queries.c.id == tasks.c.query)
         .join(people, people.c.id == tasks.c.person)
         .where(tasks.c.project == project.id, queries.c.archived.is_(None))
         .order_by(tasks.c.id)
     )
-    return [
-        TaskJudgments(
-            row["id"],
-            row["key"],
-            row["query"],
-            row["login"],
-            row["tool"],
-            _k(row, logs.get(row["id"], [])),
-            row["result"],
-            tuple(current_judgments(logs.get(row["id"], []))),
-            row["name"],
-        )
-        for row in rows
-        if row["id"] in logs or row["result"] is not None
-    ]
+    judged = []
+    for row in rows:
+        log = logs.get(row["task"], [])
+        if log or row["result"] is not None:
+            judgments = tuple(current_judgments(log))
+            judged.append(from_row(TaskJudgments, row, k=_k(row, log), judgments=judgments))
+    return judged
+
+
+def _logs(
+    tx: Tx, project: Project, *conditions: ColumnElement[bool]
+) -> dict[int, list[RowMapping]]:
+    """Return the events of a project's tasks for which these hold, in order."""
+    logs: dict[int, list[RowMapping]] = {}
+    for row in tx.all(
+        select(events)
+        .join(tasks, tasks.c.id == events.c.task)
+        .where(tasks.c.project == project.id, *conditions)
+        .order_by(events.c.task, events.c.seq)
+    ):
+        logs.setdefault(row["task"], []).append(row)
+    return logs
 
 
 def _k(row: RowMapping, log: Sequence[RowMapping]) -> int:
@@ -222,14 +220,7 @@ def skipped(judged_tasks: Sequence[TaskJudgments]) -> int:
 def skipping_tasks(tx: Tx, project: Project) -> dict[int, list[Judgment]]:
     """Return the current judgments of each task in which a question was ever skipped."""
     skipping = select(events.c.task).where(events.c.event["skipped"].as_boolean().is_(True))
-    logs: dict[int, list[RowMapping]] = {}
-    for row in tx.all(
-        select(events)
-        .join(tasks, tasks.c.id == events.c.task)
-        .where(tasks.c.project == project.id, events.c.task.in_(skipping))
-        .order_by(events.c.task, events.c.seq)
-    ):
-        logs.setdefault(row["task"], []).append(row)
+    logs = _logs(tx, project, events.c.task.in_(skipping))
     return {
         task: [judgment for judgment, _ in current_judgments(log)] for task, log in logs.items()
     }

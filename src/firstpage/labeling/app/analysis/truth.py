@@ -17,17 +17,10 @@ from firstpage.labeling.app.analysis.records import (
     keys_by_query,
     task_judgments,
 )
-from firstpage.labeling.app.store import adjudication, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, adjudication, texts
 from firstpage.labeling.belief.posterior_ranks import WeightedAnswer, consensus, weighted_median
 from firstpage.labeling.session.events import LeadVerdict
-from firstpage.labeling.strategies.strategy import (
-    Answer,
-    AnsweredQuestion,
-    Compare,
-    Grade,
-)
+from firstpage.labeling.strategies.strategy import Answer, AnsweredQuestion, Compare, Grade
 
 
 @dataclass(frozen=True)

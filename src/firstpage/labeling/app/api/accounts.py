@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from msgspec import structs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,9 +19,9 @@ from firstpage.labeling.app.security import (
     delete_login_cookie,
     device_of,
     network_of,
+    run_sign_in,
     session_of,
-    set_sign_in_cookies,
-    sign_in_pool_of,
+    signed_in,
     store_of,
 )
 from firstpage.labeling.app.store import deletion, invitations, logins, people, projects, tokens
@@ -40,13 +41,10 @@ SIGN_IN_REFUSALS = {
 async def log_in(request: Request, before: Login | None, body: bodies.LoginBody) -> Response:
     """Sign in: set a cookie, and return the token that changes must send as `X-CSRF-Token`."""
     source = await device_of(request, body.login)
-    result = await sign_in_pool_of(request).run(
-        source, sign_in.log_in, store_of(request), body.login, body.password, source, before
-    )
+    secrets = body.login, body.password
+    result = await run_sign_in(request, source, sign_in.log_in, *secrets, source, before)
     assert result.login is not None
-    response = json_response(me(request, result.login))
-    set_sign_in_cookies(request, response, result)
-    return response
+    return signed_in(request, json_response(me(request, result.login)), result)
 
 
 @routes.get("/me", admit=LOGIN)
@@ -69,12 +67,9 @@ def log_out(request: Request, login: Login) -> Response:
 async def change_password(request: Request, login: Login, body: bodies.PasswordBody) -> Response:
     """Change one's own password; other sessions end."""
     source = session_of(request, login)
-    result = await sign_in_pool_of(request).run(
-        source, sign_in.change_password, store_of(request), login, body.old, body.new, source
-    )
-    response = Response(status_code=204)
-    set_sign_in_cookies(request, response, result)
-    return response
+    secrets = body.old, body.new
+    result = await run_sign_in(request, source, sign_in.change_password, login, *secrets, source)
+    return signed_in(request, Response(status_code=204), result)
 
 
 @routes.get("/tokens")
@@ -105,30 +100,20 @@ async def accept(request: Request, login: Login | None, body: bodies.AcceptBody)
     """Accept an invitation, as the signed-in person or with a new account."""
     if login is not None:
         check_csrf(request, login)
-    result = await sign_in_pool_of(request).run(
-        session_of(request, login) if login else network_of(request),
-        sign_in.accept,
-        store_of(request),
-        body.token,
-        login=body.login,
-        name=body.name,
-        password=body.password,
-        person=login.person if login else None,
-    )
+    source = session_of(request, login) if login else network_of(request)
+    person = login.person if login else None
+    fields = structs.asdict(body)
+    result = await run_sign_in(request, source, sign_in.accept, person=person, **fields)
     response = json_response({"project": result.project.slug if result.project else None})
-    set_sign_in_cookies(request, response, result)
-    return response
+    return signed_in(request, response, result)
 
 
 @routes.post("/reset", status=204, **PUBLIC)
 async def reset(request: Request, login: Login | None, body: bodies.ResetBody) -> Response:
     """Set a new password with a link from a lead."""
-    result = await sign_in_pool_of(request).run(
-        network_of(request), sign_in.reset, store_of(request), body.token, body.password
-    )
-    response = Response(status_code=204)
-    set_sign_in_cookies(request, response, result)
-    return response
+    source = network_of(request)
+    result = await run_sign_in(request, source, sign_in.reset, body.token, body.password)
+    return signed_in(request, Response(status_code=204), result)
 
 
 @routes.post("/people/{person}/reset", status=201)

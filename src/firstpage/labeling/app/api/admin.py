@@ -10,8 +10,7 @@ from starlette.requests import Request
 from firstpage.labeling.app.admission import ADMIN, api_routes
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.security import store_of
-from firstpage.labeling.app.store import audit, invitations
-from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store import Login, audit, invitations
 from firstpage.labeling.app.store.sessions import NotFound
 
 routes = api_routes("admin", admit=ADMIN)
@@ -34,10 +33,7 @@ def revoke(request: Request, login: Login, link: bodies.Id) -> None:
 
 @routes.get("/audit")
 def changes(
-    request: Request,
-    login: Login,
-    before: bodies.Id | None = None,
-    limit: bodies.Limit = 200,
+    request: Request, login: Login, before: bodies.Id | None = None, limit: bodies.Limit = 200
 ) -> dict[str, Any]:
     """Return changes of accounts, sign-ins and links of the server, newest first."""
     with store_of(request).read() as tx:

@@ -17,27 +17,16 @@ from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.exports import make
 from firstpage.labeling.app.exports.export_notes import notes
 from firstpage.labeling.app.security import analyst_of, store_of
+from firstpage.labeling.app.store import Member, Project, Tx
 from firstpage.labeling.app.store import adjudication as verdicts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.machines.calibration import DEFAULT_MARGIN
 from firstpage.labeling.session.events import LeadVerdict
 
 routes = api_routes("analysis", "/projects/{slug}", admit=LEAD)
 ExportName = Literal[
-    "truth.letor",
-    "truth.qrels",
-    "truth.jsonl",
-    "log.jsonl",
-    "log.csv",
-    "report.html",
-    "assignment.json",
-    "pool.jsonl",
-    "measure.json",
-    "preferences.jsonl",
-    "pairs.csv",
-    "quepid.csv",
-]
+    "truth.letor", "truth.qrels", "truth.jsonl", "log.jsonl", "log.csv", "report.html",
+    "assignment.json", "pool.jsonl", "measure.json", "preferences.jsonl", "pairs.csv", "quepid.csv",
+]  # fmt: skip
 Part = Annotated[str, Meta(max_length=200)]
 Margin = Annotated[float, Meta(ge=0, le=1)]
 PairCount = Annotated[int, Meta(ge=1, le=100)]
@@ -55,17 +44,13 @@ def show_progress(request: Request, member: Member) -> dict[str, Any]:
 @routes.get("/effort")
 def show_effort(request: Request, member: Member) -> dict[str, Any]:
     """Return the effort of judging, by tool, assessor and query."""
-    effort: dict[str, Any] = analyst_of(request).compute(figures.effort, member.project)
-    return effort
+    return analyst_of(request).compute(figures.effort, member.project)
 
 
 @routes.get("/agreement")
 def show_agreement(request: Request, member: Member, symmetrize: bool = False) -> dict[str, Any]:
     """Return the agreement between assessors, and their consistency."""
-    study: dict[str, Any] = analyst_of(request).compute(
-        figures.agreement, member.project, symmetrize
-    )
-    return study
+    return analyst_of(request).compute(figures.agreement, member.project, symmetrize)
 
 
 @routes.get("/disagreements")
@@ -73,10 +58,7 @@ def show_disagreements(
     request: Request, member: Member, max_pairs: PairCount = 5
 ) -> dict[str, Any]:
     """Return the queries on which assessors disagree, the lowest agreement first."""
-    disagreements: dict[str, Any] = analyst_of(request).compute(
-        figures.disagreements, member.project, max_pairs
-    )
-    return disagreements
+    return analyst_of(request).compute(figures.disagreements, member.project, max_pairs)
 
 
 class AnswerQuery(Struct, kw_only=True):
@@ -105,10 +87,7 @@ def show_answers(request: Request, member: Member, query: AnswerQuery) -> dict[s
 
     `probability` is that of the answer given all answers; `first_answer` what was revised.
     """
-    page: dict[str, Any] = analyst_of(request).compute(
-        answers.answers, member.project, query.filter()
-    )
-    return page
+    return analyst_of(request).compute(answers.answers, member.project, query.filter())
 
 
 @routes.get("/machines")
@@ -119,15 +98,13 @@ def show_machines(
 
     A machine is trusted if it agrees with a person at most `margin` less often than people do.
     """
-    report: dict[str, Any] = analyst_of(request).compute(machine_report, member.project, margin)
-    return report
+    return analyst_of(request).compute(machine_report, member.project, margin)
 
 
 @routes.get("/questions")
 def show_questions(request: Request, member: Member) -> dict[str, Any]:
     """Return how many pairs were asked, implied and pruned, and how probes were answered."""
-    counts: dict[str, Any] = analyst_of(request).compute(figures.questions, member.project)
-    return counts
+    return analyst_of(request).compute(figures.questions, member.project)
 
 
 @routes.get("/disputes")
@@ -141,27 +118,16 @@ def show_disputes(
 
     The `value` of a dispute is the expected change of the top k of the truth if it is settled.
     """
-    queue: dict[str, Any] = analyst_of(request).compute(
-        adjudication.queue, member.project, query, limit
-    )
-    return queue
+    return analyst_of(request).compute(adjudication.queue, member.project, query, limit)
 
 
 @routes.post("/verdicts", status=204)
 def decide(request: Request, member: Member, body: bodies.VerdictBody) -> None:
     """Settle a dispute: a verdict on two documents of a query, or on one, with its reason."""
     verdict = LeadVerdict(body.left, body.right, body.outcome, tuple(body.bad))
+    what = body.query, body.tool or member.project.tool, verdict, body.reason, body.key
     with store_of(request).write() as tx:
-        verdicts.decide(
-            tx,
-            member.project,
-            body.query,
-            body.tool or member.project.tool,
-            verdict,
-            body.reason,
-            body.key,
-            member.person,
-        )
+        verdicts.decide(tx, member.project, *what, member.person)
 
 
 @routes.post("/verdicts/withdraw", status=204)

@@ -10,9 +10,8 @@ from starlette.requests import Request
 from firstpage.core import DataError
 from firstpage.labeling.app.admission import LEAD, api_routes
 from firstpage.labeling.app.security import store_of
-from firstpage.labeling.app.store import assigning
+from firstpage.labeling.app.store import Member, assigning
 from firstpage.labeling.app.store.assigning import AssignmentPlan
-from firstpage.labeling.app.store.projects import Member
 
 routes = api_routes("assignment", "/projects/{slug}", admit=LEAD)
 

@@ -39,6 +39,7 @@ from firstpage.labeling.app.store.sessions import (
     on_one_page,
     with_contents,
 )
+from firstpage.labeling.app.store.tasks import TaskRow
 
 MAX_SPAN_MS = 24 * 60 * 60 * 1000
 MAX_SPANS = 500
@@ -149,11 +150,7 @@ routes = api_routes("judging", admit=LOGIN)
 def work(request: Request, member: Member) -> dict[str, Any]:
     """Return one's own tasks in working order, the next one, and whether practice comes first."""
     service = service_of(request)
-    with store_of(request).read() as tx:
-        rows = tasks.of_person(tx, member.project, member.person.id)
-        practice = training.progress(tx, member.project, member.person.id)
-        ready = member.project.state == "open" and practice.passed
-        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    rows, practice, chosen = _next_task(request, member)
     own_tasks = [
         {
             "id": t.id,
@@ -176,13 +173,20 @@ def work(request: Request, member: Member) -> dict[str, Any]:
 @routes.get("/projects/{slug}/next", admit=MEMBER)
 def next_choice(request: Request, member: Member) -> dict[str, Any]:
     """Return one's next task and how it was chosen; leads also get the reason for a fallback."""
-    with store_of(request).read() as tx:
-        rows = tasks.of_person(tx, member.project, member.person.id)
-        passed = training.progress(tx, member.project, member.person.id).passed
-        ready = member.project.state == "open" and passed
-        chosen = choose_next_task(tx, member.project, rows) if ready else Choice(None)
+    _, _, chosen = _next_task(request, member)
     record: dict[str, Any] = {"task": chosen.task, "method": chosen.method}
     return {**record, "fallback_reason": chosen.fallback_reason} if member.is_lead else record
+
+
+def _next_task(
+    request: Request, member: Member
+) -> tuple[list[TaskRow], training.TrainingProgress, Choice]:
+    """Return a member's tasks, their progress with the practice, and the next task."""
+    with store_of(request).read() as tx:
+        rows = tasks.of_person(tx, member.project, member.person.id)
+        practice = training.progress(tx, member.project, member.person.id)
+        ready = member.project.state == "open" and practice.passed
+        return rows, practice, choose_next_task(tx, member.project, rows) if ready else Choice(None)
 
 
 @routes.get("/tasks/{task}", within=_connection)
@@ -210,21 +214,11 @@ def undo(request: Request, login: Login, task: bodies.Id, body: bodies.StepBody)
 @task_routes.post("/tasks/{task}/revise", statuses={409: "too late"})
 def revise(request: Request, login: Login, task: bodies.Id, body: bodies.ReviseBody) -> TaskState:
     """Replace the answer of a judgment."""
-    annotations = {
-        name: getattr(body, name) for name in ANNOTATIONS if getattr(body, name) is not None
-    }
+    annotations = _present(body, *ANNOTATIONS)
     if "reasons" in annotations:
         annotations["reasons"] = list(dict.fromkeys(annotations["reasons"]))
-    return service_of(request).revise(
-        task,
-        login.person,
-        body.seq,
-        body.key,
-        body.index,
-        body.outcome,
-        tuple(body.bad),
-        annotations,
-    )
+    what = body.seq, body.key, body.index, body.outcome, tuple(body.bad), annotations
+    return service_of(request).revise(task, login.person, *what)
 
 
 @routes.post("/tasks/{task}/spans", status=204, admit=JUDGE)
@@ -244,9 +238,7 @@ def skip(request: Request, login: Login, task: bodies.Id, body: bodies.ReasonBod
 def switch(request: Request, login: Login, task: bodies.Id, body: bodies.SwitchBody) -> TaskState:
     """Change the strategy or k for the remaining questions; for leads of the project."""
     _led_task(request, task, login.person)
-    changes = {
-        name: getattr(body, name) for name in ("strategy", "k") if getattr(body, name) is not None
-    }
+    changes = _present(body, "strategy", "k")
     return service_of(request).switch(task, login.person, body.key or uuid4().hex, changes)
 
 
@@ -293,10 +285,7 @@ def training_answer(request: Request, member: Member, body: bodies.AnswerBody) -
         before = training.state(tx, member.project, person)
         if reply is None:
             question = before.question
-            keys = question and (
-                question.left.key,
-                question.right.key if question.right else None,
-            )
+            keys = question and (question.left.key, question.right and question.right.key)
             if body.seq != before.seq or keys != (body.left, body.right):
                 raise Conflict("This question is no longer open; this is the current one.", before)
             reply = training.answer(
@@ -342,16 +331,8 @@ def submitted_answer(body: bodies.AnswerBody, now: datetime) -> SubmittedAnswer:
         reasons=tuple(dict.fromkeys(body.reasons)),
         aspects=body.aspects,
     )
-    return SubmittedAnswer(
-        body.seq,
-        body.key,
-        body.left,
-        body.right,
-        body.outcome,
-        tuple(body.bad),
-        body.skipped,
-        timing,
-    )
+    question = body.seq, body.key, body.left, body.right
+    return SubmittedAnswer(*question, body.outcome, tuple(body.bad), body.skipped, timing)
 
 
 def _present(body: bodies.Body, *names: str) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import IO, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, structs
 from starlette.datastructures import UploadFile
@@ -19,8 +20,10 @@ from firstpage.labeling.app.imports.pictures import from_uploads
 from firstpage.labeling.app.imports.texts import add
 from firstpage.labeling.app.security import analyst_of, settings_of, store_of
 from firstpage.labeling.app.store import archive, assigning, projects
+from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.options import comparison_outcomes
+from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import grade_names
 
@@ -38,16 +41,23 @@ def all_projects(request: Request, login: Login) -> dict[str, Any]:
 @routes.post("/projects", status=201, admit=LOGIN)
 def create(request: Request, login: Login, body: bodies.ProjectBody) -> dict[str, Any]:
     """Create a project in draft; for admins and for leads of a project."""
-    person = login.person
+    project = new_project(request, login.person, **structs.asdict(body))
+    return _record(Member(login.person, project, ("lead",)))
+
+
+def new_project(request: Request, person: Person, **fields: Any) -> Project:
+    """Create a project, in which a single user is also the assessor."""
     with store_of(request).write() as tx:
-        if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
-            raise HTTPException(403, "Only a lead can create projects.")
-        fields = structs.asdict(body)
-        fields.pop("slug")
-        project = projects.create(tx, body.slug, **fields, by=person)
+        check_may_create(tx, person)
+        project = projects.create(tx, **fields, by=person)
         if settings_of(request).single_user:
             projects.join(tx, project, person, "assessor", by=person)
-        return _record(Member(person, project, ("lead",)))
+    return project
+
+
+def check_may_create(tx: Tx, person: Person) -> None:
+    if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
+        raise HTTPException(403, "Only a lead can create projects.")
 
 
 @routes.get("/projects/{slug}", admit=MEMBER)
@@ -61,7 +71,7 @@ def change(request: Request, member: Member, body: bodies.ChangeBody) -> dict[st
     """Change a project: the tool in draft, the setting before the first answer."""
     with store_of(request).write() as tx:
         changed = projects.change(tx, member.project, structs.asdict(body), member.person)
-    return _record(Member(member.person, changed, member.roles))
+    return _changed(member, changed)
 
 
 class ImportForm(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -92,32 +102,38 @@ def import_texts(request: Request, member: Member, upload: ImportForm) -> dict[s
     the first queries only.  In a project that compares lists, the first `depth` documents of each
     run (10 by default) are a list.
     """
-    parsed = _read(request, member.project, upload)
+    sent = structs.asdict(upload)
+    chosen = {name: sent.pop(name) for name in ("depth", "pool", "first")}
+    parsed = read_uploads(request, member.project, sent, **chosen)
     counts = add(store_of(request), member.project, parsed, member.person)
     return {**asdict(counts), "notes": list(parsed.notes)}
 
 
-def _read(request: Request, project: Project, sent: ImportForm) -> bundle.Bundle:
-    """Read the files of a form."""
+def read_uploads(
+    request: Request, project: Project, fields: Mapping[str, Any], **chosen: Any
+) -> bundle.Bundle:
+    """Read the files of a form; the fields `run` and `images` are lists of files."""
+
+    def sent(uploads: Any) -> list[tuple[str, IO[bytes]]]:
+        files = uploads if isinstance(uploads, list) else [uploads]
+        return [(f.filename, f.file) for f in files if isinstance(f, UploadFile) and f.filename]
+
+    several = {name: sent(fields[name]) for name in ("run", "images")}
     files: dict[str, Any] = {
-        name: bundle.File.uploaded(upload.filename, upload.file)
-        for name, upload in structs.asdict(sent).items()
-        if isinstance(upload, UploadFile) and upload.filename
+        name: bundle.File.uploaded(*file)
+        for name, value in fields.items()
+        for file in (sent(value) if name not in several else ())
     }
-    runs = tuple(
-        bundle.File.uploaded(upload.filename, upload.file) for upload in sent.run if upload.filename
-    )
+    runs = tuple(bundle.File.uploaded(*file) for file in several["run"])
     sources = bundle.Sources(
         **files,
         runs=runs,
-        pictures=from_uploads({upload.filename or "": upload.file for upload in sent.images}),
+        pictures=from_uploads(dict(several["images"])),
         seed=project.setting.seed,
         pages="lists" in project.tools and bool(runs),
         grade_names=grade_names(project.options.grades),
         outcomes=comparison_outcomes(project.options, project.tools),
-        depth=sent.depth,
-        pool=sent.pool,
-        first=sent.first,
+        **chosen,
     )
     return bundle.read(sources, ReadLimits(bytes=settings_of(request).max_unpacked))
 
@@ -128,32 +144,28 @@ def open_project(request: Request, member: Member) -> dict[str, Any]:
     with store_of(request).write() as tx:
         if settings_of(request).single_user:
             assigning.assign_to_single_person(tx, member.project, member.person)
-        changed = projects.set_state(tx, member.project, "open", member.person)
-    return _record(Member(member.person, changed, member.roles))
+        return _changed(member, projects.set_state(tx, member.project, "open", member.person))
 
 
 @routes.post("/projects/{slug}/close")
 def close_project(request: Request, member: Member) -> dict[str, Any]:
     """Close a project; no answers are accepted until it is reopened."""
     with store_of(request).write() as tx:
-        changed = projects.set_state(tx, member.project, "closed", member.person)
-    return _record(Member(member.person, changed, member.roles))
+        return _changed(member, projects.set_state(tx, member.project, "closed", member.person))
 
 
 @routes.post("/projects/{slug}/archive")
 def archive_project(request: Request, member: Member) -> dict[str, Any]:
     """Close and archive a project; only its leads see it."""
     with store_of(request).write() as tx:
-        changed = archive.archive_project(tx, member.project, member.person)
-    return _record(Member(member.person, changed, member.roles))
+        return _changed(member, archive.archive_project(tx, member.project, member.person))
 
 
 @routes.post("/projects/{slug}/restore")
 def restore_project(request: Request, member: Member) -> dict[str, Any]:
     """Restore an archived project; it stays closed."""
     with store_of(request).write() as tx:
-        changed = archive.restore_project(tx, member.project, member.person)
-    return _record(Member(member.person, changed, member.roles))
+        return _changed(member, archive.restore_project(tx, member.project, member.person))
 
 
 @routes.delete("/projects/{slug}", status=204)
@@ -165,41 +177,30 @@ def delete_project(request: Request, member: Member) -> None:
 @routes.get("/projects/{slug}/queries")
 def all_queries(request: Request, member: Member, search: bodies.Text = "") -> dict[str, Any]:
     """Return the queries whose id or text contains `search`, with their state and confidence."""
-    found: dict[str, Any] = analyst_of(request).compute(
-        query_list.queries, member.project, search.strip()
-    )
-    return found
-
-
-Removal = Literal["archive", "restore", "delete"]
+    return analyst_of(request).compute(query_list.queries, member.project, search.strip())
 
 
 @routes.post("/projects/{slug}/queries/{action}", status=204)
 def change_queries(
-    request: Request, member: Member, action: Removal, body: bodies.QueriesBody
+    request: Request, member: Member, action: archive.Action, body: bodies.QueriesBody
 ) -> None:
     """Archive or restore queries, or delete archived ones for good."""
     store = store_of(request)
-    if action == "delete":
-        archive.delete_queries(store, member.project, body.queries, member.person)
-        return
-    change = archive.archive_queries if action == "archive" else archive.restore_queries
-    with store.write() as tx:
-        change(tx, member.project, body.queries, member.person)
+    archive.change_queries(store, member.project, body.queries, action, member.person)
 
 
 @routes.post("/projects/{slug}/documents/{action}", status=204)
 def change_documents(
-    request: Request, member: Member, action: Removal, body: bodies.DocumentsBody
+    request: Request, member: Member, action: archive.Action, body: bodies.DocumentsBody
 ) -> None:
     """Archive, restore or delete documents of a query that has no answer yet."""
-    change = {
-        "archive": archive.archive_documents,
-        "restore": archive.restore_documents,
-        "delete": archive.delete_documents,
-    }[action]
+    what = member.project, body.query, body.documents, action
     with store_of(request).write() as tx:
-        change(tx, member.project, body.query, body.documents, member.person)
+        archive.change_documents(tx, *what, member.person)
+
+
+def _changed(member: Member, project: Project) -> dict[str, Any]:
+    return _record(replace(member, project=project))
 
 
 def _record(member: Member) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from firstpage.labeling.app.admission import LEAD, api_routes
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.security import store_of
-from firstpage.labeling.app.store import assigning, audit, invitations, people, projects
-from firstpage.labeling.app.store.projects import Member
+from firstpage.labeling.app.store import Member, assigning, audit, invitations, people, projects
 from firstpage.labeling.app.store.sessions import NotFound
 
 routes = api_routes("team", "/projects/{slug}", admit=LEAD)
@@ -78,10 +77,7 @@ def revoke(request: Request, member: Member, invitation: bodies.Id) -> None:
 
 @routes.get("/audit")
 def changes(
-    request: Request,
-    member: Member,
-    before: bodies.Id | None = None,
-    limit: bodies.Limit = 200,
+    request: Request, member: Member, before: bodies.Id | None = None, limit: bodies.Limit = 200
 ) -> dict[str, Any]:
     """Return the audit log of the project, newest first."""
     with store_of(request).read() as tx:

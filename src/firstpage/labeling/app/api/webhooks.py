@@ -9,8 +9,7 @@ from starlette.requests import Request
 from firstpage.labeling.app.admission import LEAD, api_routes
 from firstpage.labeling.app.api import bodies
 from firstpage.labeling.app.security import settings_of, store_of
-from firstpage.labeling.app.store import webhooks
-from firstpage.labeling.app.store.projects import Member
+from firstpage.labeling.app.store import Member, webhooks
 from firstpage.labeling.app.store.sessions import NotFound
 from firstpage.labeling.app.webhooks import check_public
 

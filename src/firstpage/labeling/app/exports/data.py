@@ -12,8 +12,7 @@ from firstpage.data import Dataset, Run
 from firstpage.data.formats import read_letor
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths
 from firstpage.labeling.app.exports.make import check_tool
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx
 from firstpage.search import Index, TextFeatures, choose_features
 
 if TYPE_CHECKING:

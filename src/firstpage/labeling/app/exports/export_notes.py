@@ -13,9 +13,7 @@ from firstpage.labeling.app.analysis.measure import (
 from firstpage.labeling.app.analysis.records import task_judgments
 from firstpage.labeling.app.analysis.truth import NotJudged, QueryTruth, judged_queries
 from firstpage.labeling.app.exports.make import OPINIONS
-from firstpage.labeling.app.store import adjudication, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, adjudication, texts
 from firstpage.labeling.app.store.scales import describe_scale
 from firstpage.labeling.planning.tasks import format_names
 

@@ -24,9 +24,7 @@ from firstpage.labeling.app.analysis.measure import (
 )
 from firstpage.labeling.app.analysis.records import task_judgments
 from firstpage.labeling.app.analysis.truth import QueryTruth, truths, weighted_verdicts
-from firstpage.labeling.app.store import adjudication, assigning, projects, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Project, Tx, adjudication, assigning, projects, texts
 from firstpage.labeling.app.store.tables import events, people, queries, tasks
 from firstpage.labeling.report import study_page
 

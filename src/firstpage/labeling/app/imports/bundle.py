@@ -277,10 +277,7 @@ def _first(names: list[str]) -> str:
 
 
 def _documents(
-    sources: Sources,
-    queries: dict[str, QueryRecord],
-    limits: ReadLimits,
-    reading: rows.ImportNotes,
+    sources: Sources, queries: dict[str, QueryRecord], limits: ReadLimits, reading: rows.ImportNotes
 ) -> tuple[list[QueryRecord], list[str]]:
     """Return the queries with their documents, and notes on what is omitted."""
     if sources.documents is not None:

@@ -364,9 +364,7 @@ def gold_questions_from(
                 key_of(location, row, QUERY_NAMES, "query"),
                 key_of(location, row, ("left", *DOCUMENT_IDS), "document"),
                 right,
-                _grade(location, row, grades)
-                if right is None
-                else _outcome(location, row, outcomes),
+                _answer(location, row, right is None, grades, outcomes),
                 text_of(location, row, "explanation"),
             )
         )
@@ -411,9 +409,7 @@ def training_from(
                 key,
                 "left",
                 right,
-                _grade(location, row, grades)
-                if right is None
-                else _outcome(location, row, outcomes),
+                _answer(location, row, right is None, grades, outcomes),
                 text_of(location, row, "explanation"),
                 query,
             )
@@ -421,33 +417,32 @@ def training_from(
     return questions
 
 
-def _outcome(location: str, row: Mapping[str, Any], outcomes: Sequence[int]) -> int:
-    """Return the answer to a comparison, which must be one that the project offers."""
-    outcome = _answer(location, row, "outcome", OUTCOMES, min(outcomes), max(outcomes))
-    if outcome not in outcomes:
-        raise DataError(
-            f"{location}: the outcome is {outcome}, and this project offers no tie; allow ties, or "
-            "leave the question out."
-        )
-    return outcome
-
-
-def _grade(location: str, row: Mapping[str, Any], grades: Sequence[str]) -> int:
-    """Return a grade, by its number or its name."""
-    words = {word.lower(): i for i, word in enumerate(grades)}
-    return _answer(location, row, "grade", words, 0, len(grades) - 1)
-
-
 def _answer(
-    location: str, row: Mapping[str, Any], name: str, words: Mapping[str, int], low: int, high: int
+    location: str,
+    row: Mapping[str, Any],
+    graded: bool,
+    grades: Sequence[str],
+    outcomes: Sequence[int],
 ) -> int:
-    value = row.get(name, row.get("outcome"))
-    if isinstance(value, str):
-        text = value.strip().lower()
+    """Return a grade, by its number or name, or the answer to a comparison that is offered."""
+    name, words = "outcome", OUTCOMES
+    low, high = min(outcomes), max(outcomes)
+    if graded:
+        name, words = "grade", {word.lower(): i for i, word in enumerate(grades)}
+        low, high = 0, len(grades) - 1
+    given = row.get(name, row.get("outcome"))
+    value = given
+    if isinstance(given, str):
+        text = given.strip().lower()
         value = words.get(text, int(text) if INTEGER.fullmatch(text) else None)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DataError(
             f"{location}: {name} must be an integer from {low} to {high}, or one of "
-            f"{', '.join(words)}; got {repr(row.get(name, row.get('outcome')))[:40]}."
+            f"{', '.join(words)}; got {repr(given)[:40]}."
+        )
+    if not graded and value not in outcomes:
+        raise DataError(
+            f"{location}: the outcome is {value}, and this project offers no tie; allow ties, or "
+            "leave the question out."
         )
     return value

@@ -12,10 +12,7 @@ from sqlalchemy import bindparam, func, select, update
 from firstpage.core import DataError
 from firstpage.labeling.app.imports.bundle import Bundle
 from firstpage.labeling.app.imports.rows import KnownAnswer
-from firstpage.labeling.app.store import audit, projects, texts
-from firstpage.labeling.app.store.connect import Store, Tx
-from firstpage.labeling.app.store.people import Person
-from firstpage.labeling.app.store.projects import Project
+from firstpage.labeling.app.store import Person, Project, Store, Tx, audit, projects, texts
 from firstpage.labeling.app.store.staging import Staging, remove_stale_imports
 from firstpage.labeling.app.store.tables import audit as audit_table
 from firstpage.labeling.app.store.tables import documents, gold_questions, queries
@@ -113,18 +110,12 @@ class StagedImport:
         _check_open(projects.get(tx, project.id))
         if _latest(tx, project) != self.before.latest:
             raise DataError("another import into this project ran at the same time; import again.")
-        count = (
-            select(func.count())
-            .select_from(gold_questions)
-            .where(gold_questions.c.project == project.id)
-        )
-        self.staging.move(tx, project.id, int(tx.value(count)))
+        known = tx.count(gold_questions, gold_questions.c.project == project.id)
+        self.staging.move(tx, project.id, known)
         if self.grades.rows:
             statement = update(documents).where(documents.c.id == bindparam("document"))
             tx.connection.execute(statement.values(fields=bindparam("graded")), self.grades.rows)
-        audit.note(
-            tx, NOTE, person=by.id if by else None, project=project.id, **vars(self.imported)
-        )
+        audit.note(tx, NOTE, by, project, **vars(self.imported))
         return self.imported
 
 

@@ -29,9 +29,8 @@ from firstpage.labeling.app.pages.rendering import (
 )
 from firstpage.labeling.app.pages.work import LIST_ANSWERS, QUESTIONS
 from firstpage.labeling.app.security import analyst_of, store_of
+from firstpage.labeling.app.store import Member, Project, projects
 from firstpage.labeling.app.store import adjudication as verdicts
-from firstpage.labeling.app.store import projects
-from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import grade_names
 from firstpage.labeling.session.events import LeadVerdict
 

@@ -25,9 +25,7 @@ from firstpage.labeling.app.pages.rendering import (
     tool_labels,
 )
 from firstpage.labeling.app.security import analyst_of, store_of
-from firstpage.labeling.app.store import audit, people, projects, tasks, texts
-from firstpage.labeling.app.store.connect import Tx
-from firstpage.labeling.app.store.projects import Member, Project
+from firstpage.labeling.app.store import Member, Project, Tx, audit, people, projects, tasks, texts
 from firstpage.labeling.app.store.scales import grade_names
 
 routes = page_routes(LEAD)
@@ -43,7 +41,7 @@ EXPORTS = [
     ("quepid.csv", "Ratings, CSV", "for Quepid"),
 ]
 PAIR_EXPORTS = [
-    ("pairs.csv", "Pairs, CSV", "every comparison with its assessor, to train rankers on"),
+    ("pairs.csv", "Pairs, CSV", "every comparison with its assessor, to train rankers on")
 ]
 LIST_EXPORTS = [
     (

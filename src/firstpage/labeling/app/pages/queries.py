@@ -14,16 +14,9 @@ from firstpage.core.http import sentence
 from firstpage.labeling.app.analysis import query_overview as query_list
 from firstpage.labeling.app.api.analysis import Part
 from firstpage.labeling.app.api.bodies import Id
-from firstpage.labeling.app.pages.rendering import (
-    LEAD,
-    field,
-    page_routes,
-    redirect,
-    render,
-)
+from firstpage.labeling.app.pages.rendering import LEAD, field, page_routes, redirect, render
 from firstpage.labeling.app.security import analyst_of, store_of
-from firstpage.labeling.app.store import archive, projects, texts
-from firstpage.labeling.app.store.projects import Member
+from firstpage.labeling.app.store import Member, archive, projects, texts
 
 routes = page_routes(LEAD)
 SHOWN_ROWS = 500
@@ -40,17 +33,11 @@ def queries_page(request: Request, member: Member, search: Part = "") -> Respons
 def change_queries(request: Request, member: Member, form: FormData) -> Response:
     """Archive, restore or delete the chosen queries."""
     keys = [key for key in form.getlist("query") if isinstance(key, str)]
-    action = field(form, "action")
-    store = store_of(request)
+    store, action = store_of(request), _action(form)
     try:
         if not keys:
             raise DataError("choose at least one query.")
-        if action == "delete":
-            archive.delete_queries(store, member.project, keys, member.person)
-        else:
-            change = archive.restore_queries if action == "restore" else archive.archive_queries
-            with store.write() as tx:
-                change(tx, member.project, keys, member.person)
+        archive.change_queries(store, member.project, keys, action, member.person)
     except DataError as error:
         return _queries(request, member, "", status=400, problem=sentence(error))
     return redirect(f"/p/{member.project.slug}/queries", "saved")
@@ -66,14 +53,12 @@ def query_page(request: Request, member: Member, query: Id) -> Response:
 def change_documents(request: Request, member: Member, query: Id, form: FormData) -> Response:
     """Archive, restore or delete the chosen documents of a query."""
     keys = [key for key in form.getlist("document") if isinstance(key, str)]
-    changes = {"restore": archive.restore_documents, "delete": archive.delete_documents}
-    change = changes.get(field(form, "action"), archive.archive_documents)
     try:
         if not keys:
             raise DataError("choose at least one document.")
         with store_of(request).write() as tx:
-            key = _key(tx, member, query)
-            change(tx, member.project, key, keys, member.person)
+            what = member.project, _key(tx, member, query), keys, _action(form)
+            archive.change_documents(tx, *what, member.person)
     except DataError as error:
         return _query(request, member, query, status=400, problem=sentence(error))
     return redirect(f"/p/{member.project.slug}/queries/{query}", "saved")
@@ -103,6 +88,11 @@ def delete_project(request: Request, member: Member, form: FormData) -> Response
     except DataError as error:
         return _queries(request, member, "", status=400, problem=sentence(error))
     return redirect("/", "project-deleted")
+
+
+def _action(form: FormData) -> archive.Action:
+    actions: dict[str, archive.Action] = {"restore": "restore", "delete": "delete"}
+    return actions.get(field(form, "action"), "archive")
 
 
 def _queries(request: Request, member: Member, search: str, **context: Any) -> Response:

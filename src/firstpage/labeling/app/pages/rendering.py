@@ -34,11 +34,9 @@ from firstpage.labeling.app.security import (
     settings_of,
     status_of,
 )
-from firstpage.labeling.app.store import texts
+from firstpage.labeling.app.store import Login, Member, Project, texts
 from firstpage.labeling.app.store.connect import Tx, storable
 from firstpage.labeling.app.store.failures import StoreUnavailable
-from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import scale_title
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from firstpage.core import DataError
 from firstpage.core.http import sentence
-from firstpage.data.formats import ReadLimits
-from firstpage.labeling.app.imports.bundle import Bundle, File, Sources, read
-from firstpage.labeling.app.imports.pictures import from_uploads
+from firstpage.labeling.app.api.projects import check_may_create, new_project, read_uploads
+from firstpage.labeling.app.imports.bundle import Bundle
 from firstpage.labeling.app.imports.texts import add
 from firstpage.labeling.app.pages.dashboard import CHOICES
 from firstpage.labeling.app.pages.rendering import (
@@ -33,13 +31,9 @@ from firstpage.labeling.app.pages.rendering import (
 )
 from firstpage.labeling.app.security import settings_of, store_of
 from firstpage.labeling.app.store import assigning, projects, texts, webhooks
-from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.logins import Login
-from firstpage.labeling.app.store.options import comparison_outcomes
-from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import (
-    grade_names,
     parse_scale,
     parse_tags,
     scale_ends,
@@ -69,7 +63,7 @@ STRATEGY_LABELS = {
 @routes.get("/projects/new", admit=LOGIN)
 def new(request: Request, login: Login) -> Response:
     with store_of(request).read() as tx:
-        _may_create(tx, login.person)
+        check_may_create(tx, login.person)
     return render(request, "lead/new.html", values={"title": "", "slug": ""})
 
 
@@ -78,11 +72,7 @@ def create(request: Request, login: Login, form: FormData) -> Response:
     title = field(form, "title")
     slug = field(form, "slug") or slug_of(title)
     try:
-        with store_of(request).write() as tx:
-            _may_create(tx, login.person)
-            project = projects.create(tx, slug, title, by=login.person)
-            if settings_of(request).single_user:
-                projects.join(tx, project, login.person, "assessor", by=login.person)
+        project = new_project(request, login.person, slug=slug, title=title)
     except DataError as error:
         values = {"title": title, "slug": slug}
         return render(request, "lead/new.html", status=400, values=values, problem=sentence(error))
@@ -199,16 +189,9 @@ def ready(request: Request, member: Member) -> dict[str, bool]:
     project = member.project
     with store_of(request).read() as tx:
         has_queries = bool(texts.of_project(tx, project.id))
-        team = projects.members(tx, project, "assessor")
-    has_people = any(row["departed_at"] is None for row in team)
-    opened = project.state != "draft"
-    return {
-        "": True,
-        "/data": has_queries,
-        "/people": has_people,
-        "/judging": opened,
-        "/assignment": opened,
-    }
+        has_people = bool(projects.present(tx, project.id, "assessor"))
+    done = {"": True, "/data": has_queries, "/people": has_people}
+    return done | dict.fromkeys(("/judging", "/assignment"), project.state != "draft")
 
 
 def slug_of(title: str) -> str:
@@ -335,11 +318,6 @@ def _integer(form: Any, name: str, default: str = "") -> int:
     return int(text)
 
 
-def _may_create(tx: Tx, person: Person) -> None:
-    if not person.admin and not any(m.is_lead for m in projects.of_person(tx, person)):
-        raise HTTPException(403, "Only a lead can create projects.")
-
-
 FORMATS = [
     ("rows", "Rows", "Queries and documents as JSON lines, CSV or Parquet"),
     ("trec", "TREC", "Topics, a run, and the collection with the texts"),
@@ -426,26 +404,6 @@ def _page(request: Request, member: Member, notes: Sequence[str] = (), **context
 
 def _read(request: Request, project: Project, form: FormData) -> Bundle:
     """Read the files of the form."""
-    files: dict[str, Any] = {}
-    for name, *_ in FILES:
-        upload = form.get(name)
-        if name not in SEVERAL and isinstance(upload, UploadFile) and upload.filename:
-            files[name] = File.uploaded(upload.filename, upload.file)
-    runs = tuple(
-        File.uploaded(f.filename, f.file)
-        for f in form.getlist("run")
-        if isinstance(f, UploadFile) and f.filename
-    )
-    images = [f for f in form.getlist("images") if isinstance(f, UploadFile) and f.filename]
-    pictures = from_uploads({f.filename or "": f.file for f in images})
-    limits = ReadLimits(bytes=settings_of(request).max_unpacked)
-    pages = "lists" in project.tools and bool(runs)
-    sources = Sources(
-        **files,
-        runs=runs,
-        pictures=pictures,
-        pages=pages,
-        grade_names=grade_names(project.options.grades),
-        outcomes=comparison_outcomes(project.options, project.tools),
-    )
-    return read(sources, limits)
+    names = [name for name, *_ in FILES]
+    files = {name: form.getlist(name) if name in SEVERAL else form.get(name) for name in names}
+    return read_uploads(request, project, files)

@@ -26,15 +26,14 @@ from firstpage.labeling.app.security import (
     device_of,
     headers_of,
     network_of,
+    run_sign_in,
     session_of,
-    set_sign_in_cookies,
-    sign_in_pool_of,
+    signed_in,
     status_of,
     store_of,
 )
-from firstpage.labeling.app.store import invitations, logins, tokens
+from firstpage.labeling.app.store import Login, invitations, logins, tokens
 from firstpage.labeling.app.store.invitations import Invitation
-from firstpage.labeling.app.store.logins import Login
 from firstpage.labeling.app.store.sessions import NotFound
 
 routes = page_routes(LOGIN)
@@ -54,20 +53,11 @@ async def log_in(request: Request, before: Login | None, form: FormData) -> Resp
     login, target = field(form, "login"), local_path(form.get("next"))
     source = await device_of(request, login)
     try:
-        result = await sign_in_pool_of(request).run(
-            source,
-            sign_in.log_in,
-            store_of(request),
-            login,
-            _secret(form, "password"),
-            source,
-            before,
-        )
+        password = _secret(form, "password")
+        result = await run_sign_in(request, source, sign_in.log_in, login, password, source, before)
     except FirstpageError as error:
         return await _retry_form(request, "login.html", error, next=target, login_value=login)
-    response = redirect(target)
-    set_sign_in_cookies(request, response, result)
-    return response
+    return signed_in(request, redirect(target), result)
 
 
 @routes.post("/logout")
@@ -90,21 +80,15 @@ def invited(request: Request, login: Login | None, token: str) -> Response:
 async def accept(request: Request, login: Login | None, token: str, form: FormData) -> Response:
     values = {"login": field(form, "login"), "name": field(form, "name")}
     try:
-        result = await sign_in_pool_of(request).run(
-            session_of(request, login) if login else network_of(request),
-            sign_in.accept,
-            store_of(request),
-            token[:MAX_LENGTH],
-            **values,
-            password=_secret(form, "password"),
-            person=login.person if login else None,
-        )
+        source = session_of(request, login) if login else network_of(request)
+        fields = {**values, "token": token[:MAX_LENGTH], "password": _secret(form, "password")}
+        person = login.person if login else None
+        result = await run_sign_in(request, source, sign_in.accept, person=person, **fields)
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "join")
         return await _retry_form(request, "invitation.html", error, invitation=offer, values=values)
-    response = redirect(f"/p/{result.project.slug}" if result.project else "/")
-    set_sign_in_cookies(request, response, result)
-    return response
+    page = f"/p/{result.project.slug}" if result.project else "/"
+    return signed_in(request, redirect(page), result)
 
 
 @routes.get("/reset/{token}", **PUBLIC)
@@ -115,19 +99,12 @@ def reset_page(request: Request, login: Login | None, token: str) -> Response:
 @routes.post("/reset/{token}", **PUBLIC)
 async def reset(request: Request, login: Login | None, token: str, form: FormData) -> Response:
     try:
-        result = await sign_in_pool_of(request).run(
-            network_of(request),
-            sign_in.reset,
-            store_of(request),
-            token[:MAX_LENGTH],
-            _secret(form, "password"),
-        )
+        secrets = token[:MAX_LENGTH], _secret(form, "password")
+        result = await run_sign_in(request, network_of(request), sign_in.reset, *secrets)
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "reset")
         return await _retry_form(request, "reset.html", error, account=offer.login)
-    response = redirect("/login", "reset")
-    set_sign_in_cookies(request, response, result)
-    return response
+    return signed_in(request, redirect("/login", "reset"), result)
 
 
 @routes.get("/account")
@@ -138,9 +115,8 @@ def account(request: Request, login: Login) -> Response:
 def _account(request: Request, login: Login, **context: Any) -> Response:
     with store_of(request).read() as tx:
         own_tokens = tokens.listed(tx, login.person.id)
-    return render(
-        request, "account.html", **{"api_tokens": own_tokens, "new_token": None, **context}
-    )
+    shown = {"api_tokens": own_tokens, "new_token": None, **context}
+    return render(request, "account.html", **shown)
 
 
 @routes.post("/account/tokens")
@@ -181,24 +157,15 @@ def _days(form: FormData) -> float | None:
 async def change_password(request: Request, login: Login, form: FormData) -> Response:
     source = session_of(request, login)
     try:
-        result = await sign_in_pool_of(request).run(
-            source,
-            sign_in.change_password,
-            store_of(request),
-            login,
-            _secret(form, "old"),
-            _secret(form, "new"),
-            source,
-        )
+        secrets = _secret(form, "old"), _secret(form, "new")
+        work = sign_in.change_password
+        result = await run_sign_in(request, source, work, login, *secrets, source)
     except FirstpageError as error:
         with store_of(request).read() as tx:
             own_tokens = tokens.listed(tx, login.person.id)
-        return await _retry_form(
-            request, "account.html", error, api_tokens=own_tokens, new_token=None
-        )
-    response = redirect("/account", "password")
-    set_sign_in_cookies(request, response, result)
-    return response
+        shown = {"api_tokens": own_tokens, "new_token": None}
+        return await _retry_form(request, "account.html", error, **shown)
+    return signed_in(request, redirect("/account", "password"), result)
 
 
 def _secret(form: FormData, name: str) -> str:

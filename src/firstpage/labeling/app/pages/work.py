@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 from starlette.datastructures import FormData
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from firstpage.labeling.app.admission import member_of
 from firstpage.labeling.app.api import judging
 from firstpage.labeling.app.api.bodies import Id
 from firstpage.labeling.app.document_html import EMPTY_URL
@@ -24,11 +24,8 @@ from firstpage.labeling.app.pages.rendering import (
 )
 from firstpage.labeling.app.sanitize import render_markdown
 from firstpage.labeling.app.security import service_of, store_of
-from firstpage.labeling.app.store import projects, tasks, tours, training
-from firstpage.labeling.app.store.logins import Login
+from firstpage.labeling.app.store import Login, Member, Project, projects, tasks, tours, training
 from firstpage.labeling.app.store.options import Options
-from firstpage.labeling.app.store.people import Person
-from firstpage.labeling.app.store.projects import Member, Project
 from firstpage.labeling.app.store.scales import scale_ends, scale_title, shown_scale
 from firstpage.labeling.app.store.sessions import TaskState
 
@@ -159,7 +156,7 @@ def judge(request: Request, login: Login, task: Id, after: Id | None = None) -> 
     state = service_of(request).state(task, login.person)
     if state.done:
         return redirect(f"/tasks/{task}/done")
-    member = _member(request, state.project, login.person)
+    member = member_of(request, state.project, login.person)
     with store_of(request).read() as tx:
         practiced = training.progress(tx, member.project, login.person.id).needed
         rows = tasks.of_person(tx, member.project, login.person.id)
@@ -186,7 +183,7 @@ def rate_list(request: Request, login: Login, task: Id) -> Response:
     shown = service.documents(task, login.person)
     if not shown or (state.question is None and not state.done):
         return redirect(f"/tasks/{task}")
-    member = _member(request, state.project, login.person)
+    member = member_of(request, state.project, login.person)
     judged = service.judgments(task, login.person)
     graded = {row.left.key: (i, row.judgment) for i, row in enumerate(judged)}
     return render(
@@ -205,7 +202,8 @@ def continue_(request: Request, login: Login, task: Id) -> Response:
     """Redirect from a finished query: with lists, often of one question each, to the next."""
     state = service_of(request).state(task, login.person)
     if state.tool == "lists" and state.done:
-        chosen = judging.next_choice(request, _member(request, state.project, login.person))["task"]
+        member = member_of(request, state.project, login.person)
+        chosen = judging.next_choice(request, member)["task"]
         if chosen is not None:
             return redirect(f"/tasks/{chosen}?after={task}")
     return redirect(f"/tasks/{task}/done")
@@ -215,7 +213,7 @@ def continue_(request: Request, login: Login, task: Id) -> Response:
 def done(request: Request, login: Login, task: Id) -> Response:
     """Confirm that a query is done, and offer the next one."""
     state = service_of(request).state(task, login.person)
-    member = _member(request, state.project, login.person)
+    member = member_of(request, state.project, login.person)
     work = judging.work(request, member)
     next_task = next((t for t in work["tasks"] if t["id"] == work["next"]), None)
     remaining = sum(t["state"] in ("open", "started") for t in work["tasks"])
@@ -237,7 +235,7 @@ def review(request: Request, login: Login, task: Id) -> Response:
     """Show one's own judgments, each with a menu to change the answer."""
     service = service_of(request)
     state = service.state(task, login.person)
-    member = _member(request, state.project, login.person)
+    member = member_of(request, state.project, login.person)
     rows = []
     options = member.project.options
     for index, row in enumerate(service.judgments(task, login.person)):
@@ -336,11 +334,3 @@ def _choices(tool: str, options: Options, value: str) -> list[tuple[str, str]]:
     if value not in dict(choices):
         choices.append((value, "Skipped" if value == "skipped" else "Unchanged"))
     return choices
-
-
-def _member(request: Request, slug: str, person: Person) -> Member:
-    with store_of(request).read() as tx:
-        member = projects.member(tx, slug, person)
-    if member is None:
-        raise HTTPException(404, "There is no such project.")
-    return member

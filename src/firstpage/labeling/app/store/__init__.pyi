@@ -17,9 +17,11 @@ from firstpage.labeling.app.store.connect import Store as Store
 from firstpage.labeling.app.store.connect import Tx as Tx
 from firstpage.labeling.app.store.connect import holds_store as holds_store
 from firstpage.labeling.app.store.connect import storable as storable
+from firstpage.labeling.app.store.logins import Login as Login
 from firstpage.labeling.app.store.options import comparison_outcomes as comparison_outcomes
 from firstpage.labeling.app.store.options import read_options as read_options
 from firstpage.labeling.app.store.people import Person as Person
+from firstpage.labeling.app.store.projects import Member as Member
 from firstpage.labeling.app.store.projects import Project as Project
 from firstpage.labeling.app.store.projects import all_projects as all_projects
 from firstpage.labeling.app.store.projects import find_project as find_project
@@ -29,5 +31,6 @@ from firstpage.labeling.app.store.scales import grade_names as grade_names
 from firstpage.labeling.app.store.scales import parse_scale as parse_scale
 from firstpage.labeling.app.store.scales import parse_tags as parse_tags
 from firstpage.labeling.app.store.scales import shown_scale as shown_scale
+from firstpage.labeling.app.store.tasks import TaskRow as TaskRow
 from firstpage.labeling.app.store.texts import of_project as of_project
 from firstpage.labeling.app.store.tokens import ApiToken as ApiToken

@@ -150,7 +150,7 @@ def _append(
         raise DataError(CHANGED) from error
     action = "verdict" if isinstance(event, LeadVerdict) else "verdict withdrawn"
     details = {name: value for name, value in record.items() if name != "event" and value}
-    audit.note(tx, action, person=by.id, project=project.id, query=row["key"], **details)
+    audit.note(tx, action, by, project, query=row["key"], **details)
 
 
 def _has_key(tx: Tx, query: int, tool: str, key: str) -> bool:

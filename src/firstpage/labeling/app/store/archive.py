@@ -7,8 +7,9 @@ Deleting is for good, and takes all judgments with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from sqlalchemy import ColumnElement, RowMapping, Table, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, Table, delete, exists, or_, select, update
 
 from firstpage.core import DataError
 from firstpage.labeling.app.store import adjudication, audit, texts
@@ -28,6 +29,7 @@ from firstpage.labeling.app.store.tables import (
 )
 from firstpage.labeling.planning.tasks import format_names
 
+Action = Literal["archive", "restore", "delete"]
 MIN_DOCUMENTS = 2  # of a query, to have a question
 
 
@@ -35,14 +37,14 @@ def archive_project(tx: Tx, project: Project, by: Person | None) -> Project:
     """Close and archive a project."""
     values = {"archived": tx.now, "state": "draft" if project.state == "draft" else "closed"}
     tx.run(update(projects).where(projects.c.id == project.id).values(**values))
-    _note(tx, "project archived", project, by)
+    audit.note(tx, "project archived", by, project)
     return project_rows.get(tx, project.id)
 
 
 def restore_project(tx: Tx, project: Project, by: Person | None) -> Project:
     """Restore an archived project; it is closed until a lead opens it."""
     tx.run(update(projects).where(projects.c.id == project.id).values(archived=None))
-    _note(tx, "project restored", project, by)
+    audit.note(tx, "project restored", by, project)
     return project_rows.get(tx, project.id)
 
 
@@ -54,32 +56,38 @@ def delete_project(store: Store, project: Project, by: Person | None) -> None:
     if project.archived is None:
         raise DataError(f"archive the project {project.slug!r} before you delete it.")
     with store.read() as tx:
-        ids = [
-            row["id"] for row in tx.all(select(queries.c.id).where(queries.c.project == project.id))
-        ]
+        ids = tx.column(select(queries.c.id).where(queries.c.project == project.id))
     for query in ids:
         with store.write() as tx:
             _delete(tx, queries, queries.c.id == query)
     with store.write() as tx:
         _delete(tx, projects, projects.c.id == project.id)
         _delete_unused_images(tx)
-        audit.note(
-            tx,
-            "project deleted",
-            person=by.id if by else None,
-            slug=project.slug,
-            queries=len(ids),
-        )
+        audit.note(tx, "project deleted", by, slug=project.slug, queries=len(ids))
 
 
-def archive_queries(tx: Tx, project: Project, keys: Sequence[str], by: Person | None) -> None:
-    """Hide queries and their tasks; started work stays in the log."""
-    _set_queries(tx, project, keys, by, archived=True)
+def change_queries(
+    store: Store, project: Project, keys: Sequence[str], action: Action, by: Person | None
+) -> None:
+    """Archive, restore or delete queries; only archived ones can be deleted."""
+    if action == "delete":
+        delete_queries(store, project, keys, by)
+        return
+    with store.write() as tx:
+        archive_queries(tx, project, keys, by, archived=action == "archive")
 
 
-def restore_queries(tx: Tx, project: Project, keys: Sequence[str], by: Person | None) -> None:
-    """Show archived queries again, with their tasks and judgments."""
-    _set_queries(tx, project, keys, by, archived=False)
+def archive_queries(
+    tx: Tx, project: Project, keys: Sequence[str], by: Person | None, archived: bool = True
+) -> None:
+    """Hide queries and their tasks, or show them again; started work stays in the log."""
+    rows = _queries(tx, project, keys)
+    ids = [row["id"] for row in rows if (row["archived"] is None) == archived]
+    if ids:
+        time = tx.now if archived else None
+        tx.run(update(queries).where(queries.c.id.in_(ids)).values(archived=time))
+        action = "queries archived" if archived else "queries restored"
+        audit.note(tx, action, by, project, queries=list(keys))
 
 
 def delete_queries(
@@ -94,50 +102,41 @@ def delete_queries(
     removed = {"documents": 0, "events": 0}
     for row in rows:
         with store.write() as tx:
-            removed["documents"] += _count(tx, documents, documents.c.query == row["id"])
+            removed["documents"] += tx.count(documents, documents.c.query == row["id"])
             removed["events"] += _answers(tx, row["id"])
             _delete(tx, queries, queries.c.id == row["id"])
     with store.write() as tx:
         _delete_unused_images(tx)
-        _note(tx, "queries deleted", project, by, queries=list(keys), **removed)
+        audit.note(tx, "queries deleted", by, project, queries=list(keys), **removed)
     return removed
 
 
-def archive_documents(
-    tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
+def change_documents(
+    tx: Tx, project: Project, query: str, keys: Sequence[str], action: Action, by: Person | None
 ) -> None:
-    """Leave documents out of a query that has no answer and no verdict yet."""
+    """Archive, restore or delete documents of a query that has no answer and no verdict yet."""
     row, rows = _changeable_documents(tx, project, query, keys)
-    remaining = len(texts.documents_of(tx, row["id"])) - sum(r["archived"] is None for r in rows)
-    if remaining < MIN_DOCUMENTS:
-        raise DataError(
-            f"query {query!r} would have {remaining} documents, and needs {MIN_DOCUMENTS}; archive "
-            "the query instead."
-        )
-    _set_documents(tx, project, row, keys, by, tx.now)
-
-
-def restore_documents(
-    tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
-) -> None:
-    """Put archived documents back into a query that has no answer and no verdict yet."""
-    row, rows = _changeable_documents(tx, project, query, keys)
-    count = len(texts.documents_of(tx, row["id"])) + sum(r["archived"] is not None for r in rows)
-    project_rows.check_size(query, count, project.setting, project.tools)
-    _set_documents(tx, project, row, keys, by, None)
-
-
-def delete_documents(
-    tx: Tx, project: Project, query: str, keys: Sequence[str], by: Person | None
-) -> None:
-    """Delete archived documents of a query that has no answer and no verdict yet."""
-    row, rows = _changeable_documents(tx, project, query, keys)
-    for document in rows:
-        if document["archived"] is None:
-            raise DataError(f"archive the document {document['key']!r} before you delete it.")
-    _delete(tx, documents, documents.c.id.in_([document["id"] for document in rows]))
-    _delete_unused_images(tx)
-    _note(tx, "documents deleted", project, by, query=row["key"], documents=list(keys))
+    shown = [document["key"] for document in rows if document["archived"] is None]
+    count = len(texts.documents_of(tx, row["id"]))
+    ids = documents.c.id.in_([document["id"] for document in rows])
+    if action == "delete":
+        if shown:
+            raise DataError(f"archive the document {shown[0]!r} before you delete it.")
+        _delete(tx, documents, ids)
+        _delete_unused_images(tx)
+    elif action == "restore":
+        count += len(rows) - len(shown)
+        project_rows.check_size(query, count, project.setting, project.tools)
+        tx.run(update(documents).where(ids).values(archived=None))
+    else:
+        remaining = count - len(shown)
+        if remaining < MIN_DOCUMENTS:
+            raise DataError(
+                f"query {query!r} would have {remaining} documents, and needs {MIN_DOCUMENTS}; "
+                "archive the query instead."
+            )
+        tx.run(update(documents).where(ids).values(archived=tx.now))
+    audit.note(tx, f"documents {action}d", by, project, query=row["key"], documents=list(keys))
 
 
 def document_change_problem(tx: Tx, query: RowMapping) -> str | None:
@@ -162,32 +161,6 @@ def archived_documents(tx: Tx, query: int) -> Sequence[RowMapping]:
     columns = documents.c.id, documents.c.key, documents.c.title, documents.c.archived
     rows = select(*columns).where(documents.c.query == query, documents.c.archived.is_not(None))
     return tx.all(rows.order_by(documents.c.position))
-
-
-def _set_queries(
-    tx: Tx, project: Project, keys: Sequence[str], by: Person | None, archived: bool
-) -> None:
-    rows = _queries(tx, project, keys)
-    ids = [row["id"] for row in rows if (row["archived"] is None) == archived]
-    if ids:
-        time = tx.now if archived else None
-        tx.run(update(queries).where(queries.c.id.in_(ids)).values(archived=time))
-        action = "queries archived" if archived else "queries restored"
-        _note(tx, action, project, by, queries=list(keys))
-
-
-def _set_documents(
-    tx: Tx,
-    project: Project,
-    query: RowMapping,
-    keys: Sequence[str],
-    by: Person | None,
-    time: str | None,
-) -> None:
-    named = documents.c.query == query["id"], documents.c.key.in_(list(keys))
-    tx.run(update(documents).where(*named).values(archived=time))
-    action = "documents restored" if time is None else "documents archived"
-    _note(tx, action, project, by, query=query["key"], documents=list(keys))
 
 
 def _queries(tx: Tx, project: Project, keys: Sequence[str]) -> list[RowMapping]:
@@ -227,14 +200,7 @@ def _changeable_documents(
 
 def _answers(tx: Tx, query: int) -> int:
     """Return the number of events in the logs of a query."""
-    joined = events.join(tasks, tasks.c.id == events.c.task)
-    return int(
-        tx.value(select(func.count()).select_from(joined).where(tasks.c.query == query)) or 0
-    )
-
-
-def _count(tx: Tx, table: Table, condition: ColumnElement[bool]) -> int:
-    return int(tx.value(select(func.count()).select_from(table).where(condition)) or 0)
+    return tx.count(events.join(tasks, tasks.c.id == events.c.task), tasks.c.query == query)
 
 
 def _delete(tx: Tx, table: Table, condition: ColumnElement[bool]) -> None:
@@ -256,7 +222,3 @@ def _references(table: Table) -> Iterable[tuple[Table, ColumnElement[int]]]:
 def _delete_unused_images(tx: Tx) -> None:
     used = exists().where(documents.c.image == images.c.id)
     tx.run(delete(images).where(~used))
-
-
-def _note(tx: Tx, action: str, project: Project, by: Person | None, **details: object) -> None:
-    audit.note(tx, action, person=by.id if by else None, project=project.id, **details)

@@ -114,7 +114,7 @@ def assign_tasks(tx: Tx, project: Project, by: Person) -> AssignmentPlan:
     """Assign the open queries; finished tasks, and those started by present people, stay."""
     planned = _planned(tx, project)
     _write(tx, project, planned)
-    audit.note(tx, "queries assigned", person=by.id, project=project.id, tasks=len(planned))
+    audit.note(tx, "queries assigned", by, project, tasks=len(planned))
     return _plan_of(tx, project, planned)
 
 
@@ -135,7 +135,7 @@ def reassign_uncovered(tx: Tx, project: Project, person: Person, by: Person) -> 
     if project.state == "closed":
         return
     _write(tx, project, rebalance(current_assignment(tx, project), _fixed(tx, project)))
-    audit.note(tx, "open queries reassigned", person=by.id, project=project.id, account=person.id)
+    audit.note(tx, "open queries reassigned", by, project, account=person.id)
 
 
 def reassign_query(tx: Tx, row: TaskRow) -> None:
@@ -143,21 +143,14 @@ def reassign_query(tx: Tx, row: TaskRow) -> None:
     project = projects.get(tx, row.project)
     rows = tasks.of_project(tx, project.id)
     seen = {t.person for t in rows if t.query == row.query}
-    candidates = [p for p in present_assessors(tx, project) if p not in seen]
+    candidates = [p for p in projects.present(tx, project.id, "assessor") if p not in seen]
     if not candidates:
         return
     load = {
         p: sum(t.person == p and t.state in ("open", "started") for t in rows) for p in candidates
     }
-    add_task(
-        tx,
-        project,
-        row.query,
-        min(candidates, key=lambda p: (load[p], p)),
-        row.tool,
-        row.replicate,
-        _last(tx, project) + 1,
-    )
+    person, position = min(candidates, key=lambda p: (load[p], p)), _last(tx, project) + 1
+    add_task(tx, project, row.query, person, row.tool, row.replicate, position)
 
 
 def assign_to_single_person(tx: Tx, project: Project, person: Person) -> None:
@@ -178,7 +171,7 @@ def assign_all_queries(tx: Tx, project: Project, person: Person) -> int:
             if (row["id"], tool) not in assigned:
                 add_task(tx, project, row["id"], person.id, tool, 0, row["position"])
                 count += 1
-    audit.note(tx, "all queries assigned", person=person.id, project=project.id, tasks=count)
+    audit.note(tx, "all queries assigned", person, project, tasks=count)
     return count
 
 
@@ -192,7 +185,7 @@ def current_assignment(tx: Tx, project: Project) -> Assignment:
     rows = tasks.of_project(tx, project.id)
     keys = dict.fromkeys(row.query_key for row in rows)
     keys |= dict.fromkeys(row["key"] for row in texts.of_project(tx, project.id))
-    present = present_assessors(tx, project)
+    present = projects.present(tx, project.id, "assessor")
     departed = dict.fromkeys(str(row.person) for row in rows if row.person not in present)
     return Assignment(
         tuple(keys),
@@ -220,7 +213,7 @@ def predicted_query_effort(
 
 def _planned(tx: Tx, project: Project) -> Assignment:
     keys = [row["key"] for row in texts.of_project(tx, project.id)]
-    people = [str(p) for p in present_assessors(tx, project)]
+    people = [str(p) for p in projects.present(tx, project.id, "assessor")]
     if not keys:
         raise DataError("there are no queries yet; import some first.")
     if not people:
@@ -316,15 +309,9 @@ def _write(tx: Tx, project: Project, planned: Assignment) -> None:
     position = {key: i for i, key in enumerate(planned.queries)}
     for task in planned.tasks:
         if (task.query, task.assessor, task.tool) not in rows:
-            add_task(
-                tx,
-                project,
-                queries[task.query],
-                int(task.assessor),
-                task.tool,
-                task.replicate,
-                position[task.query],
-            )
+            query, person = queries[task.query], int(task.assessor)
+            number = position[task.query]
+            add_task(tx, project, query, person, task.tool, task.replicate, number)
     webhooks.queries_finished(tx, ended_tasks)
 
 
@@ -337,17 +324,11 @@ def add_task(
 
 def _fixed(tx: Tx, project: Project) -> list[tuple[str, str]]:
     """Return the query and person of every covering task that is started or finished."""
-    present = present_assessors(tx, project)
+    present = projects.present(tx, project.id, "assessor")
     rows = tasks.of_project(tx, project.id)
     return [
         (r.query_key, str(r.person)) for r in rows if r.state != "open" and tasks.covers(r, present)
     ]
-
-
-def present_assessors(tx: Tx, project: Project) -> list[int]:
-    """Return the ids of the assessors who have not left, in the order of joining."""
-    rows = projects.members(tx, project, "assessor")
-    return [row["person"] for row in rows if row["departed_at"] is None]
 
 
 def _last(tx: Tx, project: Project) -> int:

@@ -6,7 +6,7 @@ Rows refer to people by id, so that deleting a person's name deletes it here too
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import RowMapping, select
 
@@ -16,13 +16,27 @@ from firstpage.labeling.app.store.tables import audit, people
 ACCOUNT = "account"  # the detail that is the id of a person
 
 
+class Stored(Protocol):
+    """A person or a project."""
+
+    @property
+    def id(self) -> int: ...
+
+
 def note(
-    tx: Tx, action: str, *, person: int | None = None, project: int | None = None, **details: Any
+    tx: Tx,
+    action: str,
+    person: Stored | int | None = None,
+    project: Stored | int | None = None,
+    **details: Any,
 ) -> None:
     """Record a change, in the transaction that makes it."""
-    tx.add(
-        audit, recorded_at=tx.now, person=person, project=project, action=action, details=details
-    )
+    ids = {"person": _id(person), "project": _id(project)}
+    tx.add(audit, recorded_at=tx.now, action=action, details=details, **ids)
+
+
+def _id(stored: Stored | int | None) -> int | None:
+    return stored if stored is None or isinstance(stored, int) else stored.id
 
 
 def changes(

@@ -219,9 +219,7 @@ def restore(path: Path, store: Store) -> Restored:
     Links that were open at the time of the backup end: they may have been revoked since.
     """
     with store.read() as tx:
-        nonempty = [
-            t.name for t in metadata.sorted_tables if tx.value(select(func.count()).select_from(t))
-        ]
+        nonempty = [table.name for table in metadata.sorted_tables if tx.count(table)]
     if nonempty:
         raise DataError(
             f"{store.name}: is not empty ({nonempty[0]} has rows); restore into a new one."

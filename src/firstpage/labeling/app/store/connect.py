@@ -14,20 +14,24 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Engine,
     Executable,
+    FromClause,
     RowMapping,
     Table,
     create_engine,
     event,
+    func,
     inspect,
+    select,
     text,
 )
 from sqlalchemy.engine import URL, ExceptionContext, make_url
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
 
 
 Clock = Callable[[], datetime]
+Record = TypeVar("Record")
 FILE = "firstpage.db"
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700  # the database contains password hashes
 WAIT = 30.0  # seconds to wait for another process's transaction
@@ -101,6 +106,14 @@ class Tx:
         """Return the first column of the first row; None if there is none."""
         return self.connection.execute(statement, parameters).scalar()
 
+    def column(self, statement: Executable, **parameters: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        return list(self.connection.execute(statement, parameters).scalars())
+
+    def count(self, rows: FromClause, *conditions: ColumnElement[bool]) -> int:
+        """Return the number of rows of a table or a join."""
+        return int(self.value(select(func.count()).select_from(rows).where(*conditions)))
+
     def run(self, statement: Executable, **parameters: Any) -> int:
         """Execute a statement; return how many rows it changed."""
         return int(self.connection.execute(statement, parameters).rowcount)
@@ -115,6 +128,12 @@ class Tx:
         """Insert rows."""
         if rows:
             self.connection.execute(table.insert(), list(rows))
+
+
+def from_row(kind: type[Record], row: RowMapping, **values: Any) -> Record:
+    """Return a dataclass with these values, and those of the columns named as its other fields."""
+    names = (field.name for field in fields(kind) if field.name not in values)  # type: ignore[arg-type]
+    return kind(**values, **{name: row[name] for name in names})
 
 
 class Store:

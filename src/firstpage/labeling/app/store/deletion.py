@@ -15,7 +15,6 @@ from firstpage.labeling.app.store import (
     tokens,
     webhooks,
 )
-from firstpage.labeling.app.store import projects as project_rows
 from firstpage.labeling.app.store import tasks as task_rows
 from firstpage.labeling.app.store.connect import Tx
 from firstpage.labeling.app.store.people import Person
@@ -62,19 +61,12 @@ def forget(tx: Tx, person: Person, judgments: Judgments, by: Person) -> dict[str
     tx.run(update(adjudications).where(adjudications.c.person == person.id).values(reason=None))
     _anonymize(tx, person)
     for project in projects.projects_of(tx, person.id):
-        audit.note(
-            tx,
-            "data deleted",
-            person=by.id,
-            project=project,
-            account=person.id,
-            judgments=judgments,
-            **{"count": count},
-        )
+        details = {"account": person.id, "judgments": judgments, "count": count}
+        audit.note(tx, "data deleted", by, project, **details)
     present = memberships.c.departed_at.is_(None) & (memberships.c.person == person.id)
     tx.run(update(memberships).where(present).values(departed_at=tx.now))
     for project in uncovered:
-        assigning.reassign_uncovered(tx, project_rows.get(tx, project), person, by)
+        assigning.reassign_uncovered(tx, projects.get(tx, project), person, by)
     webhooks.queries_finished(tx, ended_tasks)
     return count
 
@@ -84,7 +76,7 @@ def _tasks_to_do(tx: Tx, person: Person) -> list[TaskRow]:
     return [
         row
         for project in sorted(projects.projects_of(tx, person.id))
-        for row in task_rows.of_person(tx, project_rows.get(tx, project), person.id)
+        for row in task_rows.of_person(tx, projects.get(tx, project), person.id)
         if row.state in TO_DO
     ]
 
@@ -94,7 +86,7 @@ def _projects_to_reassign(tx: Tx, person: Person, judgments: Judgments) -> list[
     rows = select(tasks.c.project).where(tasks.c.person == person.id).distinct()
     if judgments == "anonymize":
         rows = rows.where(tasks.c.state.in_(TO_DO))
-    return sorted(row["project"] for row in tx.all(rows))
+    return sorted(tx.column(rows))
 
 
 def _remove(tx: Tx, person: Person) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, or_, select, true, upd
 
 from firstpage.core import DataError
 from firstpage.labeling.app.store import audit, logins, people, projects
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Project
 from firstpage.labeling.app.store.tables import invitations, memberships
@@ -106,15 +106,8 @@ def invite(
     """
     if role not in projects.ROLES:
         raise DataError(f"a role must be one of {', '.join(projects.ROLES)}; got {role!r}.")
-    return _make(
-        tx,
-        "join",
-        by,
-        days,
-        project=project.id if project else None,
-        role=role,
-        person=target.id if target else None,
-    )
+    ids = {"project": project.id if project else None, "person": target.id if target else None}
+    return _make(tx, "join", by, days, role=role, **ids)
 
 
 def reset_link(tx: Tx, person: Person, by: Person | None, days: float = RESET_DAYS) -> Link:
@@ -135,23 +128,11 @@ def end_all(tx: Tx) -> int:
 
 def find_offer(tx: Tx, token: str, kind: str) -> Invitation:
     """Return the offer of a link; raise if it no longer works."""
-    row = tx.first(
-        LINKS.where(
-            invitations.c.token_hash == logins.token_hash(token), invitations.c.kind == kind
-        )
-    )
+    same_token = invitations.c.token_hash == logins.token_hash(token)
+    row = tx.first(LINKS.where(same_token, invitations.c.kind == kind))
     if row is None or not _works(tx, row):
         raise DataError(EXPIRED)
-    return Invitation(
-        row["id"],
-        kind,
-        row["role"],
-        row["project"],
-        row["title"] or "Firstpage",
-        row["person"],
-        row["login"],
-        row["expires"],
-    )
+    return from_row(Invitation, row, title=row["title"] or "Firstpage")
 
 
 def acceptable_offer(tx: Tx, token: str, person: Person | None) -> Invitation:
@@ -171,9 +152,7 @@ def use(tx: Tx, offer: Invitation, person: Person) -> None:
         _end_unused(tx, _resets(offer.person), person)
     elif offer.project is None:
         _end_unused(tx, FOR_FIRST_LEAD, person)
-    audit.note(
-        tx, f"{NOUNS[offer.kind]} used", person=person.id, project=offer.project, id=offer.id
-    )
+    audit.note(tx, f"{NOUNS[offer.kind]} used", person, offer.project, id=offer.id)
 
 
 def join(tx: Tx, offer: Invitation, person: Person) -> Project | None:
@@ -194,11 +173,8 @@ def all_links(tx: Tx) -> list[LinkInfo]:
 
 def links_of_project(tx: Tx, project: Project, by: Person) -> list[LinkInfo]:
     """Return a project's invitations, and the reset links of members whom `by` may manage."""
-    return [
-        _listed(tx, row)
-        for row in _newest(tx, LINKS.where(_belongs(project)))
-        if _visible(tx, row, by)
-    ]
+    rows = _newest(tx, LINKS.where(_belongs(project)))
+    return [_listed(tx, row) for row in rows if _visible(tx, row, by)]
 
 
 def revoke(tx: Tx, number: int, by: Person, project: Project | None = None) -> bool:
@@ -229,13 +205,8 @@ def _make(tx: Tx, kind: str, by: Person | None, days: float, **row: Any) -> Link
         **row,
     )
     details = {"id": number, "role": row.get("role"), "account": row.get("person")}
-    audit.note(
-        tx,
-        f"{NOUNS[kind]} created",
-        person=by.id if by else None,
-        project=row.get("project"),
-        **{name: value for name, value in details.items() if value is not None},
-    )
+    given = {name: value for name, value in details.items() if value is not None}
+    audit.note(tx, f"{NOUNS[kind]} created", by, row.get("project"), **given)
     page = "invitation" if kind == "join" else "reset"
     return Link(number, f"/{page}/{token}", token, expires)
 
@@ -256,14 +227,8 @@ def _end_unused(tx: Tx, links: ColumnElement[bool], by: Person | None) -> int:
 def _end(tx: Tx, row: RowMapping, verb: str, by: Person | None) -> None:
     """End an unused link; its row stays, so that no other link gets its number."""
     tx.run(update(invitations).where(invitations.c.id == row["id"]).values(used_at=tx.now))
-    audit.note(
-        tx,
-        f"{NOUNS[row['kind']]} {verb}",
-        person=by.id if by else None,
-        project=row["project"],
-        id=row["id"],
-        **({} if row["person"] is None else {"account": row["person"]}),
-    )
+    account = {} if row["person"] is None else {"account": row["person"]}
+    audit.note(tx, f"{NOUNS[row['kind']]} {verb}", by, row["project"], id=row["id"], **account)
 
 
 def _works(tx: Tx, row: RowMapping) -> bool:
@@ -310,16 +275,5 @@ def _newest(tx: Tx, links: Select[Any]) -> list[RowMapping]:
 
 
 def _listed(tx: Tx, row: RowMapping) -> LinkInfo:
-    return LinkInfo(
-        row["id"],
-        row["kind"],
-        row["role"],
-        row["slug"],
-        row["login"],
-        row["maker"],
-        row["user"],
-        row["created"],
-        row["expires"],
-        row["used_at"],
-        _works(tx, row),
-    )
+    names = {"project": row["slug"], "created_by": row["maker"], "used_by": row["user"]}
+    return from_row(LinkInfo, row, open=_works(tx, row), **names)

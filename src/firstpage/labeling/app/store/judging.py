@@ -209,7 +209,7 @@ class JudgingService:
                 lock, by, len(session.events), key, lambda _: SettingChange(setting)
             )
         with self.store.write() as tx:
-            audit.note(tx, "task switched", person=by.id, project=row.project, task=task, **changes)
+            audit.note(tx, "task switched", by, row.project, task=task, **changes)
         return state
 
     def spend(self, task: int, person: Person, key: str, timing: Timing) -> None:

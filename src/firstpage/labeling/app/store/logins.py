@@ -48,18 +48,17 @@ def token_hash(token: str) -> str:
 
 def start(tx: Tx, person: Person) -> tuple[str, Login]:
     """Start a session with a new token; a token from before the login is never reused."""
-    token, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-    tx.run(delete(logins).where(logins.c.expires < tx.now))
-    row = tx.add(
-        logins,
-        token_hash=token_hash(token),
-        person=person.id,
-        csrf=csrf,
-        created=tx.now,
-        last_seen=tx.now,
-        expires=tx.later(days=DAYS),
-    )
-    return token, Login(row, person, csrf)
+    token = secrets.token_urlsafe(32)
+    return token, _start(tx, person, token_hash(token))
+
+
+def _start(tx: Tx, person: Person, key: str, by_proxy: bool = False) -> Login:
+    """Start a session in place of one with the same key; expired ones end."""
+    csrf, expires = secrets.token_urlsafe(32), tx.later(days=DAYS)
+    tx.run(delete(logins).where((logins.c.expires < tx.now) | (logins.c.token_hash == key)))
+    times = {"created": tx.now, "last_seen": tx.now, "expires": expires}
+    row = tx.add(logins, token_hash=key, person=person.id, csrf=csrf, **times)
+    return Login(row, person, csrf, by_proxy=by_proxy)
 
 
 def find(tx: Tx, token: str) -> Login | None:
@@ -83,20 +82,7 @@ def of_proxy(tx: Tx, person: Person) -> Login | None:
 def start_by_proxy(tx: Tx, person: Person) -> Login:
     """Start the session of a person whom a proxy signed in: one per person, without a cookie."""
     started = of_proxy(tx, person)  # perhaps by a concurrent request
-    if started is not None:
-        return started
-    key, csrf = _proxy_key(person), secrets.token_urlsafe(32)
-    tx.run(delete(logins).where((logins.c.expires < tx.now) | (logins.c.token_hash == key)))
-    row = tx.add(
-        logins,
-        token_hash=key,
-        person=person.id,
-        csrf=csrf,
-        created=tx.now,
-        last_seen=tx.now,
-        expires=tx.later(days=DAYS),
-    )
-    return Login(row, person, csrf, by_proxy=True)
+    return started or _start(tx, person, _proxy_key(person), by_proxy=True)
 
 
 def _proxy_key(person: Person) -> str:

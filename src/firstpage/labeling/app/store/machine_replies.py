@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, and_, delete, func, select
+from sqlalchemy import ColumnElement, and_, delete, select
 
 from firstpage.labeling.app.store.connect import Store, Tx
 from firstpage.labeling.app.store.tables import events, machine_replies, tasks
@@ -71,11 +71,5 @@ def spent(tx: Tx, project: int, person: int) -> tuple[int, float]:
 
 def pending(tx: Tx, project: int) -> int:
     """Return the number of replies whose answers are not recorded yet."""
-    return int(
-        tx.value(
-            select(func.count())
-            .select_from(machine_replies.join(tasks, tasks.c.id == machine_replies.c.task))
-            .where(tasks.c.project == project)
-        )
-        or 0
-    )
+    of_task = tasks.c.id == machine_replies.c.task
+    return tx.count(machine_replies.join(tasks, of_task), tasks.c.project == project)

@@ -63,8 +63,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = "order"
     # The grades, worst first; None: five grades from bad to perfect.
     grades: Annotated[
-        Scale | None,
-        Meta(description="a list of 2 to 10 grades with distinct names and free keys"),
+        Scale | None, Meta(description="a list of 2 to 10 grades with distinct names and free keys")
     ] = None
     aspects: Names = None  # what else is graded, on the same scale
     reasons: Names = None  # why, as tags

@@ -8,18 +8,19 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 
 from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.tables import adjudications, people, tasks
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
+PRESENT = people.c.deleted.is_(None)
 LOCAL = "local"  # the login of the single user of `--open`, who has no password
 LOGIN = re.compile(r"[\w.@+\-]{1,100}")
 MIN_LENGTH, MAX_LENGTH = 10, 500  # of a password; hashing a long one costs the server
@@ -74,61 +75,35 @@ def create(
     if password_hash is not None:
         _check_password_allowed(login)
     name = (name.strip() or login)[:200]
-    row = tx.add(
-        people,
-        login=login,
-        name=name,
-        admin=admin,
-        created=tx.now,
-        password_hash=password_hash,
-    )
-    audit.note(tx, "person created", person=row)
+    values = {"login": login, "name": name, "admin": admin, "password_hash": password_hash}
+    row = tx.add(people, created=tx.now, **values)
+    audit.note(tx, "person created", row)
     return Person(row, login, name, admin)
 
 
 def get(tx: Tx, person: int) -> Person | None:
     """Return a person by id; None if there is none, or the account is deleted."""
-    return _person(
-        tx.first(select(people).where(people.c.id == person, people.c.deleted.is_(None)))
-    )
+    return _person(tx, people.c.id == person)
 
 
 def by_login(tx: Tx, login: str) -> Person | None:
     """Return a person by login; None if there is none, or the account is deleted."""
-    return _person(
-        tx.first(
-            select(people).where(people.c.login == fold_login(login), people.c.deleted.is_(None))
-        )
-    )
+    return _person(tx, people.c.login == fold_login(login))
 
 
 def any_account(tx: Tx) -> bool:
     """Return whether there is any account."""
-    return bool(tx.value(select(func.count()).select_from(people)))
+    return tx.count(people) > 0
 
 
 def has_admin(tx: Tx) -> bool:
     """Return whether an admin can sign in."""
-    count = select(func.count()).where(
-        people.c.admin, people.c.password_hash.is_not(None), people.c.deleted.is_(None)
-    )
-    return bool(tx.value(count))
+    return tx.count(people, people.c.admin, people.c.password_hash.is_not(None), PRESENT) > 0
 
 
 def admin_without_password(tx: Tx) -> Person | None:
     """Return an admin who has not set a password yet."""
-    return _person(
-        tx.first(
-            select(people)
-            .where(
-                people.c.admin,
-                people.c.password_hash.is_(None),
-                people.c.deleted.is_(None),
-                people.c.login != LOCAL,
-            )
-            .order_by(people.c.id)
-        )
-    )
+    return _person(tx, people.c.admin, people.c.password_hash.is_(None), people.c.login != LOCAL)
 
 
 def ensure(tx: Tx, login: str, name: str = "", admin: bool = False) -> Person:
@@ -140,7 +115,7 @@ def set_password(tx: Tx, person: Person, password_hash: str) -> None:
     """Set a password by its hash, which is computed outside the transaction: it is slow."""
     _check_password_allowed(person.login)
     tx.run(people.update().where(people.c.id == person.id).values(password_hash=password_hash))
-    audit.note(tx, "password changed", person=person.id)
+    audit.note(tx, "password changed", person)
 
 
 def _check_password_allowed(login: str) -> None:
@@ -154,7 +129,7 @@ def _check_password_allowed(login: str) -> None:
 def make_admin(tx: Tx, person: Person) -> None:
     """Make a person an admin."""
     tx.run(people.update().where(people.c.id == person.id).values(admin=True))
-    audit.note(tx, "made admin", person=person.id)
+    audit.note(tx, "made admin", person)
 
 
 def password_hash(tx: Tx, person: int) -> str | None:
@@ -247,12 +222,12 @@ def _dummy_hash() -> str:
 
 def judgments_by_others(tx: Tx, logins: Collection[str]) -> int:
     """Return the number of judgments and verdicts by people with other logins than these."""
-    counts = (
-        select(func.sum(tasks.c.judgments)).join_from(tasks, people),
-        select(func.count()).select_from(adjudications.join(people)),
-    )
-    return sum(tx.value(count.where(people.c.login.not_in(logins))) or 0 for count in counts)
+    others = people.c.login.not_in(logins)
+    judgments = select(func.sum(tasks.c.judgments)).join_from(tasks, people).where(others)
+    return (tx.value(judgments) or 0) + tx.count(adjudications.join(people), others)
 
 
-def _person(row: Any) -> Person | None:
-    return None if row is None else Person(row["id"], row["login"], row["name"], row["admin"])
+def _person(tx: Tx, *conditions: ColumnElement[bool]) -> Person | None:
+    """Return the first person for whom these hold, and whose account is not deleted."""
+    row = tx.first(select(people).where(*conditions, PRESENT).order_by(people.c.id))
+    return None if row is None else from_row(Person, row)

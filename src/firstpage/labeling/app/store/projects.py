@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping, Select, and_, bindparam, func, select, update
 
 from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.options import Options, Tool, read_options
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.scales import shown_scale
@@ -41,12 +41,13 @@ TOOLS = get_args(Tool)
 STATES = ("draft", "open", "closed")
 ROLES = ("lead", "assessor")
 MAX_TITLE, MAX_GUIDELINES = 300, 200_000  # characters
+PRESENT = memberships.c.departed_at.is_(None)
 # Prepared once: it runs before every answer.
 ASSESSOR_ROW = select(memberships.c.person).where(
     memberships.c.project == bindparam("project"),
     memberships.c.person == bindparam("person"),
     memberships.c.role == "assessor",
-    memberships.c.departed_at.is_(None),
+    PRESENT,
 )
 VISIBLE = projects.c.state.in_(STATES)  # not the staging project of an import
 SEED_RANGE = 2**31
@@ -130,7 +131,7 @@ def create(
     project = get(tx, row)
     _check_first_tool(project)
     check_strategy(project.setting, project.tools)
-    audit.note(tx, "project created", person=by.id if by else None, project=row, slug=slug)
+    audit.note(tx, "project created", by, row, slug=slug)
     if by is not None:
         join(tx, project, by, "lead", by=by)
     return project
@@ -208,8 +209,7 @@ def change(tx: Tx, project: Project, changes: Mapping[str, Any], by: Person | No
         new["options"] = options.to_dict()
     if new:
         tx.run(update(projects).where(projects.c.id == project.id).values(**new))
-        actor = None if by is None else by.id
-        audit.note(tx, "project changed", person=actor, project=project.id, **new)
+        audit.note(tx, "project changed", by, project, **new)
     changed = get(tx, project.id)
     if (changed.tool, changed.tools) != (project.tool, project.tools):
         _check_changed_tools(project, changed)
@@ -239,12 +239,7 @@ def _check_first_tool(project: Project) -> None:
 
 def answer_count(tx: Tx, project: Project) -> int:
     """Return the number of events in the logs of a project."""
-    count = (
-        select(func.count())
-        .select_from(events.join(tasks, tasks.c.id == events.c.task))
-        .where(tasks.c.project == project.id)
-    )
-    return int(tx.value(count) or 0)
+    return tx.count(events.join(tasks, tasks.c.id == events.c.task), tasks.c.project == project.id)
 
 
 def fixed_settings(tx: Tx, project: Project) -> dict[str, str]:
@@ -339,7 +334,7 @@ def set_state(tx: Tx, project: Project, state: str, by: Person) -> Project:
     if project.archived is not None:
         raise DataError(f"the project {project.slug!r} is archived; restore it first.")
     tx.run(update(projects).where(projects.c.id == project.id).values(state=state))
-    audit.note(tx, f"project {state}", person=by.id, project=project.id)
+    audit.note(tx, f"project {state}", by, project)
     return get(tx, project.id)
 
 
@@ -370,12 +365,8 @@ def of_person(tx: Tx, person: Person) -> list[Member]:
     statement: Select[Any] = (
         select(projects, memberships.c.role).where(VISIBLE).order_by(projects.c.id)
     )
-    membership = and_(
-        memberships.c.project == projects.c.id,
-        memberships.c.person == person.id,
-        memberships.c.departed_at.is_(None),
-    )
-    rows = tx.all(statement.join(memberships, membership, isouter=person.admin))
+    same = memberships.c.project == projects.c.id, memberships.c.person == person.id
+    rows = tx.all(statement.join(memberships, and_(*same, PRESENT), isouter=person.admin))
     roles: dict[int, list[str]] = {}
     for row in rows:
         roles.setdefault(row["id"], []).extend([row["role"]] if row["role"] else [])
@@ -392,15 +383,10 @@ def member(tx: Tx, slug: str, person: Person) -> Member | None:
     project = by_slug(tx, slug)
     if project is None:
         return None
-    rows = tx.all(
-        select(memberships.c.role).where(
-            memberships.c.project == project.id,
-            memberships.c.person == person.id,
-            memberships.c.departed_at.is_(None),
-        )
-    )
-    membership = Member(person, project, tuple(sorted(row["role"] for row in rows)))
-    visible = membership.is_lead or (bool(rows) and project.archived is None)
+    same = memberships.c.project == project.id, memberships.c.person == person.id
+    roles = tx.column(select(memberships.c.role).where(*same, PRESENT))
+    membership = Member(person, project, tuple(sorted(roles)))
+    visible = membership.is_lead or (bool(roles) and project.archived is None)
     return membership if visible else None
 
 
@@ -412,35 +398,27 @@ def join(tx: Tx, project: Project, person: Person, role: str, by: Person | None 
     same = and_(*(memberships.c[name] == value for name, value in key.items()))
     if not tx.run(update(memberships).where(same).values(departed_at=None)):
         tx.add(memberships, **key, joined=tx.now)
-    audit.note(
-        tx,
-        "joined",
-        person=by.id if by else person.id,
-        project=project.id,
-        account=person.id,
-        role=role,
-    )
+    audit.note(tx, "joined", by or person, project, account=person.id, role=role)
 
 
 def leave(tx: Tx, project: Project, person: Person, by: Person) -> bool:
     """Remove a person from a project; return whether they were a member.  Judgments stay."""
-    if _leads(tx, project) == {person.id} and not by.admin:
+    if present(tx, project.id, "lead") == [person.id] and not by.admin:
         raise DataError(
             "you are the only lead of this project; invite another lead before you leave."
         )
-    present = and_(
-        memberships.c.project == project.id,
-        memberships.c.person == person.id,
-        memberships.c.departed_at.is_(None),
-    )
-    departed = tx.run(update(memberships).where(present).values(departed_at=tx.now))
+    same = memberships.c.project == project.id, memberships.c.person == person.id
+    departed = tx.run(update(memberships).where(*same, PRESENT).values(departed_at=tx.now))
     if departed:
-        audit.note(tx, "departed", person=by.id, project=project.id, account=person.id)
+        audit.note(tx, "departed", by, project, account=person.id)
     return departed > 0
 
 
-def _leads(tx: Tx, project: Project) -> set[int]:
-    return {r["person"] for r in members(tx, project, "lead") if r["departed_at"] is None}
+def present(tx: Tx, project: int, role: str) -> list[int]:
+    """Return the ids of the people with a role who have not left, in the order of joining."""
+    rows = select(memberships.c.person).where(memberships.c.project == project, PRESENT)
+    order = memberships.c.joined, memberships.c.person
+    return tx.column(rows.where(memberships.c.role == role).order_by(*order))
 
 
 def is_assessor(tx: Tx, project: int, person: int) -> bool:
@@ -512,19 +490,8 @@ def _check_tool(name: str) -> str:
 
 
 def _project(row: RowMapping) -> Project:
-    return Project(
-        row["id"],
-        row["slug"],
-        row["title"],
-        row["guidelines"],
-        row["tool"],
-        setting_from_dict(row["setting"]),
-        read_options(row["options"]),
-        row["state"],
-        row["created"],
-        row["source"],
-        row["archived"],
-    )
+    setting, options = setting_from_dict(row["setting"]), read_options(row["options"])
+    return from_row(Project, row, setting=setting, options=options)
 
 
 def find_project(tx: Tx, slug: str | None = None) -> Project:
@@ -569,5 +536,5 @@ def projects_of(tx: Tx, person: int, role: str | None = None) -> set[int]:
     """Return the ids of a person's past and present projects, or where they have a role now."""
     rows = select(memberships.c.project).where(memberships.c.person == person)
     if role is not None:
-        rows = rows.where(memberships.c.role == role, memberships.c.departed_at.is_(None))
-    return {row["project"] for row in tx.all(rows)}
+        rows = rows.where(memberships.c.role == role, PRESENT)
+    return set(tx.column(rows))

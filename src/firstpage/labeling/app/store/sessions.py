@@ -143,32 +143,6 @@ def on_one_page(task: TaskRow) -> bool:
     return task.tool == "grades" and not hidden and not task.project_options.get("aspects")
 
 
-def state_of(
-    task: TaskRow,
-    session: Session,
-    docs: Mapping[str, ShownDocument],
-    options: Options,
-    blocked: str | None = None,
-) -> TaskState:
-    """Return the state of a task; `blocked` is the reason why no question is shown."""
-    question = None if blocked else session.question
-    message = blocked or ("This query is done. Thank you." if session.done else None)
-    return TaskState(
-        task.id,
-        task.slug,
-        task.tool,
-        ShownQuery(task.query_text, task.description),
-        len(session.events),
-        _open_question(question, docs),
-        len(session.judgments),
-        _remaining(session),
-        session.done,
-        bool(session.judgments) and not blocked,
-        shown_options(options),
-        message,
-    )
-
-
 def _remaining(session: Session) -> tuple[int, int]:
     """Return the range of remaining questions.
 
@@ -198,7 +172,22 @@ class OpenTask:
     blocked: str | None = None
 
     def state(self) -> TaskState:
-        return state_of(self.task, self.session, self.docs, self.options, self.blocked)
+        task, session, blocked = self.task, self.session, self.blocked
+        question = None if blocked else session.question
+        message = blocked or ("This query is done. Thank you." if session.done else None)
+        answered, can_undo = len(session.judgments), bool(session.judgments) and not blocked
+        progress = answered, _remaining(session), session.done, can_undo
+        return TaskState(
+            task.id,
+            task.slug,
+            task.tool,
+            ShownQuery(task.query_text, task.description),
+            len(session.events),
+            _open_question(question, self.docs),
+            *progress,
+            shown_options(self.options),
+            message,
+        )
 
 
 def synchronized(tx: Tx, row: TaskRow, opened: OpenTask | None, end: int) -> OpenTask:

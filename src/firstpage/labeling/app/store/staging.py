@@ -37,17 +37,8 @@ class Staging:
         self.store, self._pause = store, pause
         self.slug = f"~{uuid4().hex}"  # not a valid name of a project
         with store.write() as tx:
-            self.id = tx.add(
-                projects,
-                slug=self.slug,
-                title="",
-                guidelines="",
-                tool="pairs",
-                setting={},
-                options={},
-                state=STAGING,
-                created=tx.now,
-            )
+            empty = {"title": "", "guidelines": "", "tool": "pairs", "setting": {}, "options": {}}
+            self.id = tx.add(projects, slug=self.slug, state=STAGING, created=tx.now, **empty)
 
     def add_queries(self, rows: Sequence[Row]) -> dict[str, int]:
         """Write queries with distinct keys; return their ids by key."""
@@ -116,7 +107,7 @@ def remove_stale_imports(store: Store) -> None:
     """Delete the remains of imports whose processes were killed."""
     with store.read() as tx:
         old = (projects.c.state == STAGING) & (projects.c.created < tx.later(minutes=-STALE))
-        dead = [row["slug"] for row in tx.all(select(projects.c.slug).where(old))]
+        dead = tx.column(select(projects.c.slug).where(old))
     for slug in dead:
         _discard(store, slug, time.sleep)
 
@@ -140,7 +131,7 @@ def _delete_some(tx: Tx, staging: int) -> bool:
         (gold_questions, gold_questions.c.project == staging),
         (queries, queries.c.project == staging),
     ):
-        ids = [row["id"] for row in tx.all(select(table.c.id).where(condition).limit(DELETED_ROWS))]
+        ids = tx.column(select(table.c.id).where(condition).limit(DELETED_ROWS))
         if ids and table is documents:
             _delete_documents(tx, ids)
         elif ids:
@@ -153,7 +144,7 @@ def _delete_some(tx: Tx, staging: int) -> bool:
 def _delete_documents(tx: Tx, ids: Sequence[int]) -> None:
     """Delete documents, and images that no other document shows."""
     deleted = documents.c.id.in_(ids)
-    digests = {row["image"] for row in tx.all(select(documents.c.image).where(deleted))} - {None}
+    digests = {*tx.column(select(documents.c.image).where(deleted))} - {None}
     tx.run(delete(documents).where(deleted))
     still_used = select(documents.c.id).where(documents.c.image == images.c.id).exists()
     tx.run(delete(images).where(images.c.id.in_(digests), ~still_used))

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from firstpage.labeling.app.store import audit
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.projects import Project, task_setting
 from firstpage.labeling.app.store.tables import (
     documents,
@@ -226,15 +226,8 @@ def set_state(
 def skip(tx: Tx, task: TaskRow, reason: str, by: int) -> None:
     """Mark a query as returned by its assessor."""
     set_state(tx, task.id, "skipped", reason=reason)
-    audit.note(
-        tx,
-        "query returned",
-        person=by,
-        project=task.project,
-        task=task.id,
-        query=task.query_key,
-        reason=reason,
-    )
+    details = {"task": task.id, "query": task.query_key, "reason": reason}
+    audit.note(tx, "query returned", by, task.project, **details)
 
 
 def sees_query(tx: Tx, person: int, query: int) -> bool:
@@ -252,7 +245,4 @@ def _rows(tx: Tx, *conditions: ColumnElement[bool]) -> list[TaskRow]:
 
 
 def _task(row: RowMapping) -> TaskRow:
-    names = TaskRow.__dataclass_fields__
-    return TaskRow(
-        **{n: row[n] for n in names if n != "setting"}, setting=setting_from_dict(row["setting"])
-    )
+    return from_row(TaskRow, row, setting=setting_from_dict(row["setting"]))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from firstpage.core import DataError
 from firstpage.labeling.app.store import audit
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.logins import Login, token_hash
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.tables import api_tokens, people
@@ -69,8 +69,7 @@ def create(
         raise DataError(f"the scope of a token must be one of {', '.join(SCOPES)}; got {scope!r}.")
     if days is not None and not 0 < days <= MAX_DAYS:
         raise DataError(f"a token must be valid for up to {MAX_DAYS:,} days; got {days:g}.")
-    count = select(func.count()).where(api_tokens.c.person == person.id)
-    if tx.value(count) >= MAX_TOKENS:
+    if tx.count(api_tokens, api_tokens.c.person == person.id) >= MAX_TOKENS:
         raise DataError(f"{person.login} has {MAX_TOKENS} tokens; revoke one first.")
     secret = PREFIX + secrets.token_urlsafe(32)
     expires = None if days is None else tx.later(days=days)
@@ -83,7 +82,7 @@ def create(
         created=tx.now,
         expires=expires,
     )
-    audit.note(tx, "token created", person=person.id, token=row, scope=scope)
+    audit.note(tx, "token created", person, token=row, scope=scope)
     return secret, ApiToken(row, person.login, name, scope, tx.now, expires, None)
 
 
@@ -109,34 +108,20 @@ def listed(tx: Tx, person: int | None = None) -> list[ApiToken]:
         .join(people, people.c.id == api_tokens.c.person)
         .order_by(api_tokens.c.id.desc())
     )
-    return [
-        _shown(row)
-        for row in tx.all(rows if person is None else rows.where(api_tokens.c.person == person))
-    ]
+    listed = rows if person is None else rows.where(api_tokens.c.person == person)
+    return [from_row(ApiToken, row) for row in tx.all(listed)]
 
 
 def revoke(tx: Tx, token: int, by: int | None, person: int | None = None) -> bool:
     """Revoke a token, of this person if given; return whether there was one."""
-    row = tx.first(select(api_tokens).where(api_tokens.c.id == token))
-    if row is None or person not in (None, row["person"]):
+    owner = tx.value(select(api_tokens.c.person).where(api_tokens.c.id == token))
+    if owner is None or person not in (None, owner):
         return False
     tx.run(delete(api_tokens).where(api_tokens.c.id == token))
-    audit.note(tx, "token revoked", person=by, token=token, account=row["person"])
+    audit.note(tx, "token revoked", by, token=token, account=owner)
     return True
 
 
 def revoke_all(tx: Tx, person: int) -> None:
     """Revoke all tokens of a person."""
     tx.run(delete(api_tokens).where(api_tokens.c.person == person))
-
-
-def _shown(row: Any) -> ApiToken:
-    return ApiToken(
-        row["id"],
-        row["login"],
-        row["name"],
-        row["scope"],
-        row["created"],
-        row["expires"],
-        row["last_used"],
-    )

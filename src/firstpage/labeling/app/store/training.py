@@ -90,21 +90,12 @@ def state(tx: Tx, project: Project, person: int) -> TaskState:
         docs = {d["key"]: shown_document(d, rtl) for d in texts.documents_of(tx, gold["query"])}
         right = None if gold["right"] is None else docs[gold["right"]]
         question = OpenQuestion("training", docs[gold["left"]], right)
-    count = len(practice.unanswered)
-    return TaskState(
-        0,
-        project.slug,
-        _tool(practice, project),
-        query,
-        practice.round * ROUND_SEQ + practice.answered,
-        question,
-        practice.answered,
-        (count, count),
-        practice.passed,
-        False,
-        shown_options(project.options),
-        _message(practice),
-    )
+    count, tool = len(practice.unanswered), _tool(practice, project)
+    seq = practice.round * ROUND_SEQ + practice.answered
+    so_far = practice.answered, (count, count), practice.passed, False
+    options = shown_options(project.options)
+    shown = project.slug, tool, query, seq, question
+    return TaskState(0, *shown, *so_far, options, _message(practice))
 
 
 def recorded(tx: Tx, project: Project, person: int, key: str) -> tuple[bool, str] | None:
@@ -131,17 +122,9 @@ def answer(
     practice = progress(tx, project, person)
     gold = practice.unanswered[0]
     correct = not skipped and _same(outcome, gold["outcome"], gold["right"] is None)
-    tx.add(
-        training_answers,
-        project=project.id,
-        person=person,
-        gold=gold["id"],
-        round=practice.round,
-        key=key,
-        outcome=outcome,
-        correct=correct,
-        recorded_at=tx.now,
-    )
+    row = {"project": project.id, "person": person, "gold": gold["id"], "round": practice.round}
+    answer = {"key": key, "outcome": outcome, "correct": correct}
+    tx.add(training_answers, **row, **answer, recorded_at=tx.now)
     return correct, gold["explanation"]
 
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, select, update
 
 from firstpage.core import DataError
-from firstpage.labeling.app.store import audit
-from firstpage.labeling.app.store.connect import Tx
+from firstpage.labeling.app.store import audit, projects
+from firstpage.labeling.app.store.connect import Tx, from_row
 from firstpage.labeling.app.store.people import Person
 from firstpage.labeling.app.store.projects import Project
-from firstpage.labeling.app.store.tables import deliveries, memberships, tasks, webhooks
+from firstpage.labeling.app.store.tables import deliveries, tasks, webhooks
 from firstpage.labeling.app.store.tasks import TO_DO, TaskRow
 
 MAX_URL = 2000  # characters
@@ -73,7 +73,7 @@ def put(tx: Tx, project: Project, url: str, by: Person | None) -> Webhook:
     secret = secrets.token_urlsafe(32)
     tx.run(delete(webhooks).where(webhooks.c.project == project.id))
     tx.add(webhooks, project=project.id, url=url, secret=secret, created=tx.now)
-    audit.note(tx, "webhook set", person=None if by is None else by.id, project=project.id, url=url)
+    audit.note(tx, "webhook set", by, project, url=url)
     return Webhook(project.id, url, secret, tx.now)
 
 
@@ -82,8 +82,7 @@ def remove(tx: Tx, project: Project, by: Person | None) -> bool:
     tx.run(delete(deliveries).where(deliveries.c.project == project.id))
     removed = tx.run(delete(webhooks).where(webhooks.c.project == project.id)) > 0
     if removed:
-        actor = None if by is None else by.id
-        audit.note(tx, "webhook removed", person=actor, project=project.id)
+        audit.note(tx, "webhook removed", by, project)
     return removed
 
 
@@ -127,16 +126,7 @@ def query_finished(tx: Tx, task: TaskRow) -> None:
         return
     same_query = (tasks.c.query == task.query) & (tasks.c.tool == task.tool)
     rows = tx.all(select(tasks).where(same_query).order_by(tasks.c.id))
-    present = {
-        row["person"]
-        for row in tx.all(
-            select(memberships.c.person).where(
-                memberships.c.project == task.project,
-                memberships.c.role == "assessor",
-                memberships.c.departed_at.is_(None),
-            )
-        )
-    }
+    present = projects.present(tx, task.project, "assessor")
     if any(row["state"] in TO_DO and row["person"] in present for row in rows):
         return
     done = [row for row in rows if row["state"] == "done"]
@@ -165,7 +155,7 @@ def _enqueue(tx: Tx, project: int, key: str, body: dict[str, Any]) -> None:
     if tx.value(select(deliveries.c.id).where(deliveries.c.key == key)) is not None:
         return
     pending = (deliveries.c.project == project) & deliveries.c.due.is_not(None)
-    if tx.value(select(func.count()).where(pending)) >= MAX_PENDING:
+    if tx.count(deliveries, pending) >= MAX_PENDING:
         audit.note(tx, "webhook message dropped", project=project, query=body["query"])
         return
     tx.add(deliveries, project=project, key=key, body=body, attempts=0, created=tx.now, due=tx.now)
@@ -194,9 +184,7 @@ def claim(tx: Tx) -> Message | None:
         .where(deliveries.c.id == row["id"])
         .values(due=tx.later(seconds=LEASE), attempts=row["attempts"] + 1)
     )
-    return Message(
-        row["id"], row["key"], row["body"], row["attempts"] + 1, row["url"], row["secret"]
-    )
+    return from_row(Message, row, attempts=row["attempts"] + 1)
 
 
 def finish(tx: Tx, message: Message, error: str | None) -> None:
