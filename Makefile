@@ -78,12 +78,14 @@ lint: $(READY)  ## format, lint, types, import contract: checks, and rewrites no
 	$(BIN)/ruff check $(if $(PACKAGE),$(SOURCES) $(TESTS),.)
 	$(BIN)/mypy $(SOURCES) $(TESTS)
 	$(BIN)/lint-imports
+ifeq ($(PACKAGE),)
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format --default-filetype yaml CITATION.cff
+endif
 
 check: lint test  ## everything that a submission must pass; of one package: PACKAGE=evaluation
 

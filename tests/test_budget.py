@@ -66,6 +66,8 @@ def test_one_package_is_checked_alone() -> None:
     commands = make("check", "PACKAGE=evaluation").stdout
     assert "mypy src/firstpage/evaluation tests/evaluation" in commands
     assert re.search(r"pytest -n \d+ tests/evaluation$", commands, re.MULTILINE)
+    assert "hadolint" not in commands
+    assert "hadolint" in make("check").stdout
     unknown = make("check", "PACKAGE=evalution")
     assert unknown.returncode == 2
     assert "there is no package evalution; there are: cli clicks core data" in unknown.stderr

@@ -12,6 +12,8 @@ from playwright.sync_api import Page
 RUN = "(options) => axe.run(options).then((report) => report.violations)"
 
 RULES = {"target-size": {"enabled": True}}  # of WCAG 2.2; not a default of axe
+# Frames are documents of others; style sheets and media, which are loaded again, serve no rule here.
+OPTIONS = {"resultTypes": ["violations"], "iframes": False, "preload": False}
 # axe cannot compute contrasts over the shadows of boxes that scroll.
 PLAIN = """() => {
   for (const e of document.querySelectorAll(".scroll, .drawing, pre")) e.style.backgroundImage = "none";
@@ -40,7 +42,7 @@ def _check(page: Page, rules_by_scheme: dict[str, list[str] | None]) -> None:
     page.evaluate(PLAIN)
     for scheme, rules in rules_by_scheme.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        options: dict[str, Any] = {"resultTypes": ["violations"], "iframes": False, "rules": RULES}
+        options: dict[str, Any] = {**OPTIONS, "rules": RULES}
         violations = page.evaluate(RUN, {**options, "runOnly": rules} if rules else options)
         assert not violations, [
             (page.url, scheme, v["id"], [n["html"][:160] for n in v["nodes"][:3]])
