@@ -179,6 +179,12 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decorators, "MAX_INTERPRETED", 0)
 
 
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the disk: no test loses power.  Tests of waiting have an `fsync` of their own."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No machine code at all: every kernel runs as plain Python, in an empty cache."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
 
-from firstpage.labeling.app.store import people
+from firstpage.labeling.app.store import connect, people
 from firstpage.labeling.app.store.connect import Store
 from tests.labeling.app import postgres
 from tests.labeling.app.site import Clock, Site
@@ -31,6 +32,28 @@ def quick_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 @pytest.fixture
 def real_passwords() -> None:
     """Use Argon2 with its real cost."""
+
+
+@pytest.fixture(autouse=True)
+def quick_commits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let SQLite not wait for the disk at each commit: nothing outlives a test but its process.
+
+    Servers in processes of their own wait, and so do stores of tests with `real_commits`.
+    """
+    if "real_commits" in request.fixturenames:
+        return
+    set_up = connect._set_up_sqlite
+
+    def quick(raw: Any, record: object) -> None:
+        set_up(raw, record)
+        raw.execute("PRAGMA synchronous=OFF").close()
+
+    monkeypatch.setattr(connect, "_set_up_sqlite", quick)
+
+
+@pytest.fixture
+def real_commits() -> None:
+    """Let SQLite wait for the disk at each commit."""
 
 
 @pytest.fixture(scope="session")

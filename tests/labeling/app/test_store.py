@@ -128,6 +128,7 @@ def test_exhausted_connections_are_reported_as_busy(site: Site) -> None:
     assert int(reply.headers["Retry-After"]) > 0
 
 
+@pytest.mark.usefixtures("real_commits")
 def test_a_judgment_survives_losing_power(site: Site) -> None:
     """The SQLite settings that durability needs."""
     with site.store.read() as tx:
