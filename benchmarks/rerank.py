@@ -2,7 +2,7 @@
 
     python benchmarks/rerank.py replay --data data
     python benchmarks/rerank.py endpoint --data data --queries 20
-    python benchmarks/rerank.py distill --data data
+    python benchmarks/rerank.py distill --data data --encoder minilm
 
 `replay` reranks the first 100 documents of BM25 on TREC Deep Learning 2019 and 2020 (the judged
 passages of each query) with GPT-4o's recorded answers to pairs.  A pair in an order that was not
@@ -18,7 +18,7 @@ of the best of several (Zhuang et al. 2024), sliding windows of orders (Sun et a
 active selection from noisy pairs (Mohajer et al. 2017).  Each peer has the depth, among 20, 30, 50
 and 100 documents, that is best for it at this budget on these queries.  `endpoint` asks a chat
 endpoint on this machine, over HTTP, whose bias and noise are known.  `distill` trains linear models
-on the answers about one year, and ranks the other year without calls.
+on the answers, and ranks other queries without calls.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ import scipy
 
 import firstpage as fp
 from common import show, versions
+from firstpage.core.engine import single_threaded_blas
 from firstpage.data.formats import to_run
 from firstpage.labeling import ChatListAssessor, FunctionListAssessor, Reranker
 from firstpage.labeling.assessors import DocumentText, QueryText
@@ -603,52 +604,53 @@ def endpoint(topics: Sequence[Topic], budgets: Sequence[int]) -> list[dict]:
     return compared(*values, budgets, "NDCG@10, an endpoint with known bias and noise")
 
 
-def distill(folder: Path, calls: int) -> None:
-    """Train linear models on the answers about one year, and rank the other year without calls."""
-    years = {year: read_topics(folder, year) for year in YEARS}
-    complete([topic for topics in years.values() for topic in topics])
-    data, votes, values = {}, {}, {}
-    for year, topics in years.items():
-        values[year] = {"BM25": np.array([ndcg(topic, topic.ids) for topic in topics])}
-        run = fp.Run.from_dict(
-            {t.key: dict(zip(t.ids, t.scores, strict=True)) for t in topics}, year
+def distill(folder: Path, calls: int, encoder: str | None) -> None:
+    """Train linear models on the answers, and rank other queries without calls (5 folds).
+
+    The same features with the grades of people show how much their model can gain at most.
+    """
+    topics = [topic for year in YEARS for topic in read_topics(folder, year)]
+    complete(topics)
+    judges = {topic.key: Judge(topic) for topic in topics}
+    assessor = FunctionListAssessor(
+        lambda query, documents: judges[query.key]([each.key for each in documents], False)
+    )
+    run = fp.Run.from_dict({t.key: dict(zip(t.ids, t.scores, strict=True)) for t in topics})
+    queries = {topic.key: topic.text for topic in topics}
+    bodies = {name: text for topic in topics for name, text in topic.bodies.items()}
+    result = Reranker(assessor, calls=calls).rerank(run, queries, bodies)
+    with tempfile.TemporaryDirectory() as place:
+        rows = ({"id": name, "text": text} for name, text in bodies.items())
+        index = fp.Index.from_documents(rows, Path(place) / "index", vectors=encoder)
+        data = fp.TextFeatures(index).dataset(list(queries.items()), run)
+    people = data.with_qrels(
+        fp.Qrels.from_dict({t.key: {name: t.grades[name] for name in t.ids} for t in topics})
+    )
+    tables = {"BM25": run.to_dict(), "reranked": result.run.to_dict()}
+    tables |= {name: {} for name in ("trained on the answers", "trained on people's grades")}
+    fold = np.random.default_rng(0).permutation(len(data)) % FOLDS
+    for number in range(FOLDS):
+        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        votes = result.pairs().of_queries(data[train].queries)
+        fits = (
+            fp.RankNet(normalize="standard").fit(data[train], pairs=votes),
+            fp.ListMLE(k=K, normalize="standard").fit(people[train]),
         )
-        judges = {topic.key: Judge(topic) for topic in topics}
-        reranker = Reranker(
-            FunctionListAssessor(
-                lambda query, documents, judges=judges: judges[query.key](
-                    [each.key for each in documents], False
-                )
-            ),
-            calls=calls,
-        )
-        bodies = {name: text for topic in topics for name, text in topic.bodies.items()}
-        queries = {topic.key: topic.text for topic in topics}
-        result = reranker.rerank(run, queries, bodies)
-        table, votes[year] = result.run.to_dict(), result.pairs()
-        values[year]["reranked"] = np.array(
+        for table, ranker in zip(list(tables.values())[2:], fits, strict=True):
+            table |= to_run(data[test], ranker.predict(data[test]), "learned").to_dict()
+    values = {
+        name: np.array(
             [ndcg(t, sorted(t.ids, key=lambda d, t=t: -table[t.key][d])) for t in topics]
         )
-        with tempfile.TemporaryDirectory() as place:
-            rows = ({"id": name, "text": text} for name, text in bodies.items())
-            index = fp.Index.from_documents(rows, Path(place) / "index")
-            data[year] = fp.TextFeatures(index).dataset(list(queries.items()), run)
-    for year, other in (YEARS, YEARS[::-1]):
-        ranker = fp.RankNet(normalize="standard").fit(data[other], pairs=votes[other])
-        scores = to_run(data[year], ranker.predict(data[year]), "distilled").to_dict()
-        values[year]["distilled"] = np.array(
-            [
-                ndcg(t, sorted(t.ids, key=lambda d, t=t: -scores[t.key][d]))
-                for t in years[year]
-            ]
-        )  # fmt: skip
-    rows = []
-    for year, by_method in values.items():
-        gain = by_method["reranked"].mean() - by_method["BM25"].mean()
-        kept = (by_method["distilled"].mean() - by_method["BM25"].mean()) / gain
-        rows.append([year, *(f"{each.mean():.3f}" for each in by_method.values()), f"{kept:.0%}"])
-    head = ["year", "BM25", "reranked", "distilled", "kept"]
-    show(f"NDCG@10, {calls} calls per query", head, rows)
+        for name, table in tables.items()
+    }
+    gain = values["reranked"].mean() - values["BM25"].mean()
+    rows = [
+        [name, f"{each.mean():.3f}", f"{(each.mean() - values['BM25'].mean()) / gain:.0%}"]
+        for name, each in values.items()
+    ]
+    title = f"{calls} calls per query, {len(topics)} queries, features of words"
+    show(title + (f" and {encoder}" if encoder else ""), ["ranking", "NDCG@10", "gain"], rows)
 
 
 def main() -> None:
@@ -658,11 +660,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--every", type=int, default=1, help="take every n-th query")
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
+    parser.add_argument("--encoder", help="distill: also features of this encoder's vectors")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     settings = parser.parse_args()
     print(versions("numpy", "scipy", "firstpage"))
     if settings.study == "distill":
-        distill(settings.data, 10)
+        distill(settings.data, 10, settings.encoder)
         return
     topics = [topic for year in YEARS for topic in read_topics(settings.data, year)]
     if settings.study == "replay":
@@ -679,4 +682,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with single_threaded_blas():
+        main()
