@@ -137,6 +137,14 @@ def test_a_file_without_the_record_is_served(tmp_path: Path) -> None:
             assert "does not describe the features" in client.get("/drift").text
 
 
+def test_without_a_model_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    with TestClient(Serving(WatchedModel(tmp_path / "model.json"), poll=None)) as client:
+        answer = client.get("/drift")
+        assert answer.status_code == 503
+        assert "No model yet" in answer.text
+        assert gauges(client) == {}
+
+
 def test_few_rankings_are_counted_and_old_ones_count_half(monkeypatch: pytest.MonkeyPatch) -> None:
     bins = present(read_distributions(fp.ListMLE().fit(DATA).training_, 4))
     counter, X = Drift(bins, "abc"), np.asarray(DATA.X)

@@ -34,7 +34,17 @@ HOSTILE = (
     "it's; rm -rf $HOME `id`",
 )
 EXAMPLES = 40
-PATHS = {"/rank", "/batch", "/reload", "/", "/health", "/model", "/metrics", "/openapi.json"}
+PATHS = {
+    "/rank",
+    "/batch",
+    "/reload",
+    "/",
+    "/health",
+    "/model",
+    "/drift",
+    "/metrics",
+    "/openapi.json",
+}
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

@@ -55,7 +55,7 @@ def drift_page(watched: WatchedModel) -> HTMLResponse:
         least=LEAST_ROWS,
         limits=(MODERATE, LARGE),
     )
-    return HTMLResponse(page, headers=HEADERS)
+    return HTMLResponse(page, 503 if model is None else 200, HEADERS)
 
 
 def _example_search(model: ServedModel, address: str) -> str | None:
