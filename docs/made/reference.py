@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import firstpage
 from firstpage.core import stub_imports
+from firstpage.learning.rankers import Ranker
 from made.markdown import Docstring, inline, toctree
 
 HEAD = """\
@@ -173,7 +174,17 @@ def _page(name: Name) -> str:
     elif not callable(name.value):
         kind = "data"
     members = "   :members:\n" if kind == "class" else ""
-    return f"{name.path}\n{'=' * len(name.path)}\n\n.. auto{kind}:: {name.target}\n{members}"
+    return f"{name.path}\n{'=' * len(name.path)}\n\n{_see(name)}.. auto{kind}:: {name.target}\n{members}"
+
+
+def _see(name: Name) -> str:
+    """Return a line that leads from a ranker to its page, and to what all rankers share."""
+    if not (inspect.isclass(name.value) and issubclass(name.value, Ranker)) or name.value is Ranker:
+        return ""
+    page = name.value.__name__.lower()
+    known = (Path(__file__).parents[1] / "rankers" / f"{page}.md").exists()
+    formula = f" :doc:`Formula, picture and evidence </rankers/{page}>`." if known else ""
+    return f"All rankers share the methods of :class:`fp.Ranker <firstpage.Ranker>`.{formula}\n\n"
 
 
 def _cell(value: Any) -> str:
