@@ -368,6 +368,10 @@ def test_a_call_that_fails_in_the_parent_fails_in_the_worker() -> None:
     later = worker.call("later")
     with pytest.raises(ValueError, match="wrong"):
         worker.call("wrong").result(PATIENCE)
+    cancelled = worker.call("later")
+    assert cancelled.cancel()  # as where a client is gone
     waiting.set_exception(Refusal("full", 507))
     with pytest.raises(Refusal, match="full"):
         later.result(PATIENCE)
+    with pytest.raises(ValueError, match="next"):
+        worker.call("next").result(PATIENCE)

@@ -83,7 +83,7 @@ class Channel:
             while True:
                 number, name, content = self._connection.recv()
                 if name is None:
-                    _settle(self._pending.pop(number), content)
+                    _settle(self._pending.pop(number, None), content)
                     continue
                 try:
                     result = self._answer(name, content)
@@ -111,7 +111,10 @@ class Channel:
                 _settle(future, Refusal("the server is being restarted; try again.", 503))
 
 
-def _settle(future: Future[Any], result: Any) -> None:
+def _settle(future: Future[Any] | None, result: Any) -> None:
+    """Set the result of a future that still waits for it."""
+    if future is None or not future.set_running_or_notify_cancel():
+        return
     if isinstance(result, BaseException):
         future.set_exception(result)
     else:
