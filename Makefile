@@ -128,12 +128,13 @@ bench: $(READY)  ## measure against the peers; prints tables of ratios
 	$(BIN)/python benchmarks/clicks_logs.py
 	$(BIN)/python benchmarks/click_models.py
 
-soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the labeling server, by hand
+soak: $(READY)  ## many random examples, fuzzing of readers, wrong files, killing the servers, by hand
 	$(BIN)/python -m pytest -n $(CORES) -m hypothesis --hypothesis-profile=thorough
 	$(BIN)/python tests/soak/fuzz_readers.py
 	PYTHONPATH=. $(BIN)/python tests/soak/wrong_files.py
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database sqlite
 	$(BIN)/python tests/soak/kill_server.py --kills 200 --database postgres
+	FIRSTPAGE_KILLS=200 $(BIN)/pytest -q tests/serving/test_event_log.py tests/serving/test_workers.py -k killed
 
 docs: $(READY)  ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
