@@ -66,7 +66,7 @@ def sources() -> dict[str, str]:
     """Return all pages by their names on the site."""
     texts = {name: adapted(page, name) for page, name in pages().items()}
     sections = dict(section_pages())
-    texts["index.md"] += toctree(sections)
+    texts["index.md"] += sections.pop("index.md") + toctree(sections)
     for name in ranker_pictures():
         texts[f"rankers/{name}.md"] = with_picture(texts[f"rankers/{name}.md"], name)
     texts["rankers/index.md"] += toctree(["*"], ":glob:")
@@ -154,13 +154,15 @@ def adapted(page: Path, name: str) -> str:
 
 
 def section_pages() -> Iterator[tuple[str, str]]:
-    """Yield a page per section of docs/README.md that lists pages, with its name."""
+    """Yield a page per section of docs/README.md that lists pages, and the end of the landing page."""
     _, *parts = SECTION.split(
         SITE_ONLY.sub(r"\1", adapted(DOCS / "README.md", "sections/README.md"))
     )
     for title, body in zip(parts[::2], parts[1::2], strict=True):
         if entries := re.findall(r"^- \[[^\]]*\]\(\.\.(/.*)\.(?:md|rst)\)", body, re.M):
             yield f"sections/{title.lower()}.md", f"# {title}\n{body}\n{toctree(entries)}"
+        else:
+            yield "index.md", f"\n## {title}\n{body.replace('](../', '](')}"
 
 
 def _write(file: Path, text: str) -> None:
