@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
@@ -17,6 +17,9 @@ import firstpage as fp
 from firstpage.data.formats.trec import to_run
 from firstpage.demo import loop
 from firstpage.evaluation.dcglearn.simulation import zhou_simulator
+from firstpage.evaluation.measures import registry as measures
+from firstpage.learning.losses.registry import LOSSES
+from firstpage.learning.rankers.registry import METHODS, RANKERS
 from tests.demo.small import small_collection
 from tests.narrow import dense, present
 
@@ -26,12 +29,23 @@ whole_collection = cache(fp.demo.stdlib_collection)
 
 
 @contextmanager
+def own_names_forgotten() -> Iterator[None]:
+    """Forget measures, losses and rankers that are registered within."""
+    with ExitStack() as stack:
+        for names in (measures.REGISTERED, measures.BY_NAME, LOSSES, METHODS, RANKERS):
+            stack.enter_context(mock.patch.dict(names))
+        yield
+    measures._parsed.cache_clear()
+
+
+@contextmanager
 def page_folder(folder: Path) -> Iterator[None]:
     """Work in a folder, where the demo takes a small collection."""
     with (
         chdir(folder),
         mock.patch.object(loop, "stdlib_collection", small_collection),
         mock.patch.object(fp.demo, "stdlib_collection", whole_collection),
+        own_names_forgotten(),
     ):
         path = list(sys.path)
         try:

@@ -147,7 +147,9 @@ READ = {
         clicks judge sessions.parquet -o clicked2.qrels
         clicks preferences sessions.parquet --qrels graded.qrels -o clicked2.jsonl
         clicks safe sessions.parquet --old bm25.run --new other.run --propensities propensities.json -o safe2.run
-        train RankNet data.parquet --clicks sessions.parquet -o model10.json""",
+        train RankNet data.parquet --clicks sessions.parquet -o model10.json
+        evaluate --clicks sessions.parquet --propensities propensities.json bm25.run
+        compare --clicks sessions.parquet --propensities propensities.json bm25.run other.run""",
     "click model": "clicks judge sessions.parquet --model pbm.json -o clicked3.qrels",
     "propensities": """
         clicks judge sessions.parquet --propensities propensities.json -o clicked4.qrels

@@ -10,6 +10,7 @@ import click
 
 from firstpage import clicks as logs  # the face: only --clicks loads what is behind it
 from firstpage.cli import options, shared
+from firstpage.cli.clicks.log_options import read_plain_log
 from firstpage.data.formats import read_run
 from firstpage.evaluation.measures import expand_patterns, unique_names
 
@@ -72,8 +73,6 @@ def take_estimates(
     if len(paths) < 1 + comparing:
         least = "two" if comparing else "one"
         raise click.UsageError(f"--clicks measures runs; give at least {least}.")
-    from firstpage.cli.clicks.log_options import read_plain_log
-
     path, rewards = own["propensities"], own["rewards"]
     propensities = None if path is None else logs.Propensities.load(path)
     rankings = [read_run(file) for file in paths]

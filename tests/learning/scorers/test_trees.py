@@ -140,12 +140,13 @@ def test_scores_are_averaged_over_numbers_of_trees() -> None:
 
 
 def test_a_loss_on_many_documents_has_defaults_of_its_own() -> None:
-    def defaults(trees: Trees, documents: int) -> tuple[int, int | None]:
-        resolved = trees.for_loss(documents)
+    def defaults(trees: Trees, documents: int, features: int = 46) -> tuple[int, int | None]:
+        resolved = trees.for_loss(documents, features)
         return resolved.members, resolved.min_docs
 
     assert defaults(Trees(), 2499) == (2, 20)
     assert defaults(Trees(), 2500) == (2, 50)
+    assert defaults(Trees(), 2500, 12) == (1, 50)
     assert defaults(Trees(forests=1, min_docs=7), 2500) == (1, 7)
     assert defaults(Trees(library="xgboost"), 2500) == (1, None)
     assert Trees().members == 1
@@ -153,9 +154,14 @@ def test_a_loss_on_many_documents_has_defaults_of_its_own() -> None:
 
 
 def test_forests_differ_in_their_features() -> None:
-    assert "feature_fraction" not in Trees().parameters(0, 1)
-    assert Trees(forests=2).parameters(0, 1)["feature_fraction"] == 0.5
-    named = Trees(forests=2, options={"colsample_bytree": 0.8}).parameters(0, 1)
+    def options(trees: Trees, features: int) -> dict[str, Any]:
+        return trees.for_loss(1000, features).parameters(0, 1)
+
+    assert "feature_fraction" not in options(Trees(forests=1), 46)
+    assert options(Trees(forests=2), 46)["feature_fraction"] == 0.5
+    assert options(Trees(forests=2), 16)["feature_fraction"] == 12 / 16
+    assert options(Trees(forests=2), 8)["feature_fraction"] == 1
+    named = options(Trees(forests=2, options={"colsample_bytree": 0.8}), 46)
     assert named["colsample_bytree"] == 0.8
     assert "feature_fraction" not in named
 

@@ -42,7 +42,9 @@ class Distributions:
         return {"edges": edges, "counts": self.counts.tolist()}
 
 
-def distributions_of(data: Dataset, scoring: Scoring) -> JsonObject | None:
+def distributions_of(
+    data: Dataset, scoring: Scoring, threads: int | None = None
+) -> JsonObject | None:
     """Return the distributions of scaled training data as JSON; None of too many features."""
     if data.n_features > MAX_FEATURES or not data.n_docs:
         return None
@@ -50,7 +52,7 @@ def distributions_of(data: Dataset, scoring: Scoring) -> JsonObject | None:
     rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries.tolist()])
     sample = data.X[rows] if isinstance(data.X, np.ndarray) else data.X[rows].toarray()
     offsets = np.concatenate([[0], np.cumsum(np.asarray(data.lengths)[queries])])
-    scores = scoring.predict(np.ascontiguousarray(sample), None, offsets)
+    scores = scoring.predict(np.ascontiguousarray(sample), threads, offsets)
     values = np.column_stack([scores, sample]).astype(np.float64)
     edges = np.full((values.shape[1], BINS - 1), np.inf)
     for column, out in zip(values.T, edges, strict=True):

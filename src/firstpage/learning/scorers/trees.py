@@ -32,6 +32,7 @@ SPARSE = (
 VALUES = re.compile(r"^((?:leaf_value|internal_value|shrinkage)=)(.*)$", re.MULTILINE)
 FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
 FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
+LEAST_FEATURES = 12  # of such a tree: fewer would not contain the pairs that matter together
 LOSS_FORESTS, LOSS_MIN_DOCS = 2, 50  # where trees are grown by a loss (docs/choose.md)
 MIN_DOCS, ENOUGH_DOCUMENTS = 20, 2500  # of other leaves, and of those of few documents
 Window = tuple[int, int]
@@ -67,9 +68,10 @@ class Trees:
     forests : int, optional
         The number of forests that are grown side by side and whose scores are averaged.  Each has
         `count` trees at most, and validation data choose the number of trees of each by its own
-        scores.  With more than one, every tree is restricted to a random half of the features,
-        unless `options` has another "feature_fraction".  LightGBM only.  None stands for 2 where
-        LightGBM grows trees from data in memory, and for 1 otherwise.
+        scores.  With more than one, every tree is restricted to a random half of the features, and
+        to at least 12, unless `options` has another "feature_fraction".  LightGBM only.  None
+        stands for 2 where LightGBM grows trees from data in memory with more than 12 features, and
+        for 1 otherwise.
     noise : float, default 0.0
         The standard deviation of normal noise that is added to the scores before the gradient of
         each tree is computed: trees then minimize the expected loss at scores with such noise.
@@ -139,12 +141,20 @@ class Trees:
         """The number of forests."""
         return 1 if self.forests is None else self.forests
 
-    def for_loss(self, documents: int) -> Trees:
-        """Return the trees with the defaults of a loss on so many documents in memory."""
+    def for_loss(self, documents: int, features: int) -> Trees:
+        """Return the trees with the defaults of a loss on so many documents in memory.
+
+        Forests on few features hardly differ, so that one is grown.
+        """
         if self.library != "lightgbm":
             return self
         least = MIN_DOCS if documents < ENOUGH_DOCUMENTS else LOSS_MIN_DOCS
-        return replace(self, forests=self.forests or LOSS_FORESTS, min_docs=self.min_docs or least)
+        forests = self.forests or (LOSS_FORESTS if features > LEAST_FEATURES else 1)
+        options = self.options
+        if forests > 1 and not FEATURE_FRACTION_NAMES & options.keys():
+            fraction = max(FEATURE_FRACTION, min(1.0, LEAST_FEATURES / features))
+            options = {**options, "feature_fraction": fraction}
+        return replace(self, forests=forests, min_docs=self.min_docs or least, options=options)
 
     def grow(
         self,
@@ -183,8 +193,6 @@ class LightGBM:
         several: dict[str, Untyped] = {}
         if trees.members > 1:
             several["num_class"] = trees.members
-            if not FEATURE_FRACTION_NAMES & trees.options.keys():
-                several["feature_fraction"] = FEATURE_FRACTION
         return {
             "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
             "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,

@@ -108,7 +108,7 @@ def _checkpoint(ranker: Estimator, path: FilePath, request: FitRequest) -> Check
 def _store(ranker: Estimator, result: FitResult, training: TrainingData) -> None:
     """Set the fitted attributes from the result of a fit."""
     if isinstance(training, InMemory):
-        described = distributions_of(training.data, result.model)
+        described = distributions_of(training.data, result.model, ranker.threads)
         if described is not None:
             result.record["distributions"] = described
     set_fitted(ranker, result.model, result.record, training.transform)

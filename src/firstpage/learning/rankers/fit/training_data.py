@@ -429,7 +429,7 @@ class InMemory:
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
         randomness = Randomness(trees.noise, trees.query_fraction, options.seed)
         gradients = Gradients(loss, self.truth, self.weights, self.query_weights, randomness)
-        return LossGrowth(trees.for_loss(self.data.n_docs), self.data.X, gradients, options)
+        return LossGrowth(trees.for_loss(*self.data.X.shape), self.data.X, gradients, options)
 
     def lambdarank_growth(
         self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions
