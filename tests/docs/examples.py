@@ -19,7 +19,8 @@ from firstpage.demo import loop
 from firstpage.evaluation.dcglearn.simulation import zhou_simulator
 from firstpage.evaluation.measures import registry as measures
 from firstpage.learning.losses.registry import LOSSES
-from firstpage.learning.rankers.registry import METHODS, RANKERS
+from firstpage.learning.rankers.methods import METHODS
+from firstpage.learning.rankers.registry import RANKERS
 from tests.demo.small import small_collection
 from tests.narrow import dense, present
 
