@@ -137,6 +137,48 @@ def test_pictures_have_a_text_for_those_who_do_not_see_them(page: Path) -> None:
         assert len(text.split()) >= 2, text
 
 
+TIME = re.compile(r"(?<![\w.@-])\d(?:[\d.,]*\d)?\s(?:ns|us|µs|ms|s|seconds?|minutes?|hours?)\b")
+COST_COLUMN = re.compile(r"^\|.*\| (?:CPU|ms|seconds)\b.*(?=\n\| ---)", re.M)
+# Limits and settings, and figures that the papers give.
+NOT_MEASURED = {
+    "deploy.md": {"2 seconds", "10 seconds", "15 minutes", "20 seconds", "75 seconds"},
+    "label-programs.md": {"10 seconds", "2 minutes", "10 minutes", "15 minutes", "6 hours"},
+    "label.md": {"24 hours"},
+    "niu2012.md": {"5.51 seconds", "11.78 minutes", "13.13 minutes", "13.87 seconds", "60 seconds"},
+    "scale.md": {"10 seconds"},
+    "serve.md": {"10 seconds", "20 seconds", "75 seconds"},
+}
+
+
+def measured_times(text: str) -> set[str]:
+    """Return the times in the prose of a page, but those that it repeats from a linked page."""
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S)
+    text = re.sub(r"<!-- figures of the linked pages -->\n.+?(?=\n\n|\Z)", "", text, flags=re.S)
+    return {" ".join(time.split()) for time in TIME.findall(text)} | set(COST_COLUMN.findall(text))
+
+
+def test_times_in_prose_and_in_tables_are_seen() -> None:
+    page = (
+        "It takes 3.5\nms, a\n\n| fit | CPU s |\n| --- | ---: |\n| a | 1 |\n\n```text\n2 s\n```\n"
+    )
+    assert measured_times(page) == {"3.5 ms", "| fit | CPU s |"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in PAGES
+        if page.parent != ROOT
+        and not page.name.startswith("benchmarks")
+        and page.name != "choose.md"  # it compares rankers by quality and cost
+    ],
+    ids=lambda page: page.name,
+)
+def test_only_benchmarks_have_times_of_our_machines(page: Path) -> None:
+    assert measured_times(page.read_text()) == NOT_MEASURED.get(page.name, set())
+
+
 def test_every_picture_is_shown() -> None:
     shown = "\n".join(page.read_text() for page in PAGES)
     for file in (ROOT / "docs" / "images").iterdir():
