@@ -52,7 +52,8 @@ demo: $(READY)  ## label, train, compare, learn a measure, aggregate: the whole 
 	$(BIN)/firstpage demo
 
 test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
-	$(PYTEST)
+	$(PYTEST)$(if $(PACKAGE), -m "not long")
+	@$(if $(PACKAGE),echo "Not run: tests of more than five seconds (long in tests/slow.txt); make test runs them.")
 
 quick: $(READY)  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
 	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL) and not slow"
@@ -66,8 +67,7 @@ lowest:  ## `make quick` with the lowest versions that pyproject.toml promises, 
 
 durations: $(READY)  ## record in tests/slow.txt which tests `make quick` leaves out, on an idle machine
 	mkdir -p .pytest_cache
-	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL)" -vv --durations=0 \
-	  --durations-min=0.005 > .pytest_cache/durations.log || (tail -50 .pytest_cache/durations.log; false)
+	$(PYTEST) -vv --durations=0 --durations-min=0.005 > .pytest_cache/durations.log || (tail -50 .pytest_cache/durations.log; false)
 	$(BIN)/python -m tests.durations .pytest_cache/durations.log
 
 system:  # a browser and a database server for the tests, where they may be installed

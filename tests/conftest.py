@@ -159,10 +159,10 @@ def comes_first(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by the fixtures they use and by their recorded durations; `torch` is in the tests."""
     items.sort(key=comes_first, reverse=True)
-    slow = frozenset(durations.recorded())
+    slow = durations.recorded()
     for item in items:
-        if durations.unparametrized(item.nodeid) in slow:
-            item.add_marker("slow")
+        for mark in slow.get(durations.unparametrized(item.nodeid), ()):
+            item.add_marker(mark)
         for fixture in getattr(item, "fixturenames", ()):
             if marker := MARKED_BY_FIXTURE.get(fixture):
                 item.add_marker(marker)

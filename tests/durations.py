@@ -1,8 +1,9 @@
 """Record which tests are slow, from the outputs of runs: `python -m tests.durations LOG ..`.
 
 `make durations` runs the tests and calls it.  A test is slow if its cases take more than `LIMIT`
-seconds on average, with their fixtures.  `SLOW` has a line per slow test, by which
-`tests/conftest.py` marks them; a test that is not listed is not slow.
+seconds on average, with their fixtures, and long if they take more than `LONG`.  `SLOW` has a line
+per slow test, which ends in " long" for a long one; `tests/conftest.py` marks them by it.  A test that
+is not listed is not slow.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SLOW = Path(__file__).with_name("slow.txt")
-LIMIT = 0.1
+LIMIT, LONG = 0.1, 5.0
 FINISHED = re.compile(r"\[gw\d+\] \[ *\d+%\] (?:PASSED|FAILED|XFAIL) (tests/.*)")
 DURATION = re.compile(r"([\d.]+)s (?:setup|call|teardown) +(tests/.*)")
 
@@ -25,7 +26,7 @@ def unparametrized(node_id: str) -> str:
 
 
 def slow_tests(lines: Iterable[str], limit: float = LIMIT) -> list[str]:
-    """Return the slow tests of outputs of pytest-xdist with `-vv` and `--durations`."""
+    """Return the lines of the slow tests of outputs of pytest-xdist with `-vv` and `--durations`."""
     cases: Counter[str] = Counter()
     seconds: defaultdict[str, float] = defaultdict(float)
     for line in lines:
@@ -33,12 +34,17 @@ def slow_tests(lines: Iterable[str], limit: float = LIMIT) -> list[str]:
             cases[unparametrized(match[1])] += 1
         elif match := DURATION.match(line):
             seconds[unparametrized(match[2])] += float(match[1])
-    return sorted(name for name, total in seconds.items() if total > limit * cases[name])
+    return sorted(
+        f"{name} long" if total > LONG * cases[name] else name
+        for name, total in seconds.items()
+        if total > limit * cases[name]
+    )
 
 
-def recorded() -> list[str]:
-    """Return the lines of `SLOW`."""
-    return SLOW.read_text().splitlines()
+def recorded() -> dict[str, tuple[str, ...]]:
+    """Return the marks of the tests of `SLOW`."""
+    lines = (line.split() for line in SLOW.read_text().splitlines())
+    return {name: ("slow", *long) for name, *long in lines}
 
 
 def main() -> None:

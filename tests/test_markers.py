@@ -20,10 +20,11 @@ def test_fixtures_that_mark_a_test_exist(fixture: str) -> None:
 
 def test_recorded_slow_tests_exist() -> None:
     """A line of a test that was renamed would leave it in `make quick`."""
-    lines = recorded()
+    lines = SLOW.read_text().splitlines()
     assert lines == sorted(set(lines)), f"{SLOW.name} has repeated or unsorted lines"
+    assert set(recorded().values()) == {("slow",), ("slow", "long")}
     missing = []
-    for line in lines:
+    for line in recorded():
         path, *names = line.split("::")
         file = SLOW.parents[1] / path
         text = file.read_text() if file.exists() else ""
@@ -42,11 +43,12 @@ def test_slow_tests_are_those_whose_cases_take_long_on_average() -> None:
 [gw0] [  5%] PASSED tests/test_a.py::TestSteps::runTest
 1.00s call     tests/test_a.py::test_mixed[not quick::[x]]
 0.15s call     tests/test_a.py::test_cases[0]
+5.01s call     tests/test_a.py::TestSteps::runTest
 0.06s setup    tests/test_a.py::TestSteps::runTest
 0.06s teardown tests/test_a.py::TestSteps::runTest
 FAILED tests/test_a.py::test_mixed[not quick::[x]] - assert 1.00s call
 """
-    slow = ["tests/test_a.py::TestSteps::runTest", "tests/test_a.py::test_mixed"]
+    slow = ["tests/test_a.py::TestSteps::runTest long", "tests/test_a.py::test_mixed"]
     assert slow_tests(log.splitlines()) == slow
     assert slow_tests(log.splitlines(), limit=0.05) == [
         *slow[:1],
