@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from made.inventory import aliases, write_inventories
 from made.reference import public_names
 from sphinx.application import Sphinx
@@ -77,15 +78,23 @@ copybutton_prompt_is_regexp = True
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", escape_text, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip_scikit_learn)
+    app.connect("doctree-read", show_measures_as_text)
 
 
 def escape_text(*event: Any) -> None:
-    """Escape |w|, which would be a substitution, and NDCG@10, which would be an address."""
+    """Escape |w|, which would be a substitution."""
     lines = event[-1]
     text = lines[: lines.index("Examples")] if "Examples" in lines else list(lines)
     for number, line in enumerate(text):
         if "`" not in line and "min |w|" not in line:  # literal text stays as it is
-            lines[number] = re.sub(r"\b@(?=\d)", r"\\@", line.replace("|w|", r"\|w\|"))
+            lines[number] = line.replace("|w|", r"\|w\|")
+
+
+def show_measures_as_text(app: Sphinx, page: nodes.document) -> None:
+    """Show NDCG@10 as text: docutils makes it a link, as of an address of mail."""
+    for link in list(page.findall(nodes.reference)):
+        if link.get("refuri", "").startswith("mailto:"):
+            link.replace_self(nodes.Text(link.astext()))
 
 
 def skip_scikit_learn(app: Sphinx, what: str, name: str, value: Any, skip: bool, _: Any) -> bool:

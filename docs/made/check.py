@@ -39,6 +39,8 @@ def check(site: Path) -> list[str]:
             url = urlsplit(link)
             if url.scheme or url.netloc:
                 external.add(link)
+                if url.scheme == "mailto":  # the project has no address: it is a text such as P@10
+                    problems.append(f"{page.relative_to(site)}: {link} is not an address")
                 if link in parsed.loaded and url.scheme != "data":
                     problems.append(f"{page.relative_to(site)}: {link} is loaded from elsewhere")
                 continue

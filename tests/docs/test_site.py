@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from firstpage.evaluation.measures import measure_classes
 from tests.docs.pages import ROOT
 from tests.docs.test_docs import anchors
 from tests.public_names import public_objects
@@ -38,6 +39,16 @@ def test_every_name_command_and_page_has_a_page(source: Path) -> None:
     for page in [*source.glob("*.md"), *source.glob("papers/*.md")]:
         name = str(page.relative_to(source).with_suffix(""))
         assert name == "index" or name in listed, name
+
+
+def test_every_measure_has_a_picture_and_an_example(source: Path) -> None:
+    for cls in measure_classes():
+        name = cls.__name__.lower()
+        page = (source / "measures" / f"{name}.md").read_text()
+        assert ">>> import firstpage as fp" in page, name
+        constant = name in ("numq", "numrel")  # they count judgments, whatever the ranking
+        assert (source / "images" / "measures" / f"{name}-dark.svg").exists() is not constant, name
+        assert (f"images/measures/{name}.svg" in page) is not constant, name
 
 
 def test_links_of_the_sources_lead_somewhere(source: Path) -> None:
@@ -71,6 +82,7 @@ def test_a_link_that_leads_nowhere_is_reported(stage: ModuleType, tmp_path: Path
     check = import_module("made.check").check
     (tmp_path / "a.html").write_text(
         '<a href="b.html#x">b</a><a href="b.html#y">b</a><a href="c.html">c</a>'
+        '<a href="mailto:P@10">P@10</a>'
         '<a href="https://example.org/">out</a><script src="https://example.org/x.js"></script>'
     )
     (tmp_path / "b.html").write_text('<p id="x">')
@@ -78,7 +90,8 @@ def test_a_link_that_leads_nowhere_is_reported(stage: ModuleType, tmp_path: Path
         "a.html: b.html#y leads nowhere",
         "a.html: c.html leads nowhere",
         "a.html: https://example.org/x.js is loaded from elsewhere",
+        "a.html: mailto:P@10 is not an address",
     ]
     assert (tmp_path / "external-links.txt").read_text() == (
-        "https://example.org/\nhttps://example.org/x.js\n"
+        "https://example.org/\nhttps://example.org/x.js\nmailto:P@10\n"
     )
