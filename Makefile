@@ -145,8 +145,9 @@ $(VENV)-site/.ready: pyproject.toml
 	$(VENV)-site/bin/uv pip install --quiet --python $(VENV)-site/bin/python --group site -e ".[all]"
 	touch $@
 
-site: $(VENV)-site/.ready  ## build the documentation as a site in site/, without a warning, and check its links
+site: $(VENV)-site/.ready  ## build the documentation as a site in site/, without a warning, check its links, and search it
 	$(VENV)-site/bin/python docs/build_site.py
+	$(VENV)-site/bin/python -m pytest -q tests/docs/browser
 
 $(VENV)-release/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-release
