@@ -8,10 +8,14 @@ not earlier ones have been answered, and latency counts from the scheduled time.
 new model file appears every second, and every response must have the scores of the model that it
 names.
 
-    python benchmarks/serve.py --only experiment
+    python benchmarks/serve.py --only experiment --seconds 6 --rounds 5
 
-compares two servers at the same time: one ranks, and the other also logs each query and shows an
-experiment of two models, interleaved.
+compares servers in turn: one ranks, one also logs each query, one also shows an experiment of two
+models, by A/B test or interleaved.
+
+    python benchmarks/serve.py --only workers --seconds 10
+
+sends as many requests as 16 connections can, to a server of one worker and to one of two.
 
 Held equal: server, model, query and machine.  Not equal: the rate, which is lower for JSON.
 """
@@ -30,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +91,10 @@ class LoadTest:
             await connection.post(self.requests[number % len(self.requests)])
             self.idle.append(connection)
         rate = self.settings["rate"]
+        if rate is None:
+            end = time.perf_counter() + self.settings["seconds"]
+            await asyncio.gather(*[self.send_all(end) for _ in range(CONNECTIONS)])
+            return
         count = int(rate * self.settings["seconds"])
         start, pending = time.perf_counter() + 0.1, set[asyncio.Task[None]]()
         for number in range(count):
@@ -97,6 +106,11 @@ class LoadTest:
             pending.add(task)  # finished tasks are dropped: a long set would delay the loop
             task.add_done_callback(pending.discard)
         await asyncio.gather(*pending)
+
+    async def send_all(self, end: float) -> None:
+        """Send requests one after the other until a time."""
+        while (now := time.perf_counter()) < end:
+            await self.send(now, self.requests[0])
 
     async def send(self, due: float, request: bytes) -> None:
         """Send a request that was due at this time."""
@@ -196,15 +210,21 @@ class Server:
         paths = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-        )
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time of the server so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the CPU time of the server and its workers so far."""
+        ticks = 0
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = path.read_text().rsplit(")", 1)[1].split()
+                if int(fields[3]) == self.process.pid:  # its session
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         """End the server and wait for it."""
@@ -244,38 +264,83 @@ def measure(
     return results, replacements
 
 
-def measure_experiment(kind: str, rate: float, duration: float) -> list[dict[str, Any]]:
-    """Return the results without and with an experiment, by two servers at the same time."""
-    results = []
+def measure_experiment(
+    kind: str, rate: float, duration: float, rounds: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the results of each round without and with an experiment, by servers in turn."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (model, other), X = write_models(kind, folder)
         arms = [{"name": "current"}, {"name": "next", "model": other.name}]
-        settings = folder / "experiment.json"
-        settings.write_text(json.dumps({"name": "cost", "arms": arms}))
-        options = ["--events", str(folder / "events"), "--experiment", str(settings)]
-        servers = [Server(model), Server(model, *options)]
-        users: list[list[dict[str, Any]]] = [[{}], [{"client": f"user {n}"} for n in range(8)]]
-        before = [server.cpu_seconds() for server in servers]
-        running = []
-        for server, clients in zip(servers, users, strict=True):
-            requests = [http_request("json", X, top=10, **user).hex() for user in clients]
-            running.append(
-                start_clients(
-                    {
-                        "port": server.port,
-                        "rate": rate,
-                        "seconds": duration,
-                        "requests": requests,
-                        "collect_responses": False,
-                    }
-                )
-            )
-        for server, process, cpu in zip(servers, running, before, strict=True):
-            results.append({**results_of(process), "cpu": server.cpu_seconds() - cpu, "wrong": 0})
-        for server in servers:
+        servers = {"json": Server(model), "logged": Server(model, "--events", str(folder / "log"))}
+        for method in ("ab", "team-draft"):
+            path = folder / f"{method}.json"
+            path.write_text(json.dumps({"name": "cost", "arms": arms, "method": method}))
+            options = ["--events", str(folder / method), "--experiment", str(path)]
+            servers[method] = Server(model, *options)
+        users = [{"client": f"user {n}"} for n in range(8)]
+        requests = [http_request("json", X, top=10, **user).hex() for user in users]
+        plain = [http_request("json", X, top=10).hex()]
+        results: dict[str, list[dict[str, Any]]] = {name: [] for name in servers}
+        for number in range(rounds * len(servers)):
+            name, server = list(servers.items())[number % len(servers)]
+            before = server.cpu_seconds()
+            settings = {
+                "port": server.port, "rate": rate, "seconds": duration,
+                "requests": plain if name == "json" else requests, "collect_responses": False,
+            }  # fmt: skip
+            measured = results_of(start_clients(settings))
+            results[name].append({**measured, "cpu": server.cpu_seconds() - before, "wrong": 0})
+        for server in servers.values():
             server.stop()
     return results
+
+
+def show_experiment(kind: str, rate: float, duration: float, rounds: int) -> list[str]:
+    """Print what logging and experiments add; return failures."""
+    rows, failures, first = [], [], None
+    for name, results in measure_experiment(kind, rate, duration, rounds).items():
+        times = np.concatenate([each["times"] for each in results])
+        p50, p99 = (float(np.quantile(times, q)) for q in (0.5, 0.99))
+        cpu = sum(each["cpu"] for each in results) / len(times)
+        first = first or (p50, p99, cpu)
+        by_round = [seconds(float(np.quantile(each["times"], 0.99))) for each in results]
+        ratios = [f"{value / base:.3f}" for value, base in zip((p50, p99, cpu), first, strict=True)]
+        rows.append([name, str(len(times)), *map(seconds, (p50, p99)), f"{1000 * cpu:.2f} ms",
+                     *ratios, ", ".join(by_round)])  # fmt: skip
+        failures += [f"{name}: {error}" for each in results for error in each["errors"]]
+    head = ["server", "responses", "p50", "p99", "CPU per response", "p50 / json", "p99 / json",
+            "CPU / json", "p99 by round"]  # fmt: skip
+    show(
+        f"Experiments, {rate:g} requests per second, {rounds} rounds of {duration:g} s", head, rows
+    )
+    return failures
+
+
+def show_workers(kind: str, duration: float) -> list[str]:
+    """Print the most requests per second that one worker and two answer; return failures."""
+    rows, failures = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        (model, _), X = write_models(kind, Path(folder))
+        for count in (1, 2):
+            server = Server(model, "--workers", str(count))
+            for body_format in ("npy", "json"):
+                before = server.cpu_seconds()
+                settings = {
+                    "port": server.port, "rate": None, "seconds": duration,
+                    "requests": [http_request(body_format, X).hex()], "collect_responses": False,
+                }  # fmt: skip
+                results = results_of(start_clients(settings))
+                times, cpu = results["times"], server.cpu_seconds() - before
+                p50, p99 = (float(np.quantile(times, q)) for q in (0.5, 0.99))
+                rows.append([str(count), body_format, f"{len(times) / duration:.0f}/s",
+                             *map(seconds, (p50, p99)), f"{1000 * cpu / len(times):.2f} ms",
+                             f"{cpu / duration:.2f}"])  # fmt: skip
+                failures += results["errors"]
+            server.stop()
+    head = ["workers", "body", "responses", "p50", "p99", "CPU per response", "busy cores"]
+    show(f"As many requests as {CONNECTIONS} connections send, {duration:g} s", head, rows)
+    return failures
 
 
 def count_wrong(files: list[Path], X: np.ndarray, responses: dict[str, list[str]]) -> int:
@@ -315,8 +380,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--model", choices=["linear", "scaled", "trees"], default="linear")
-    parser.add_argument("--only", action="append",
-                        choices=["npy", "json", "arrow", "replaced", "experiment"])  # fmt: skip
+    names = ["npy", "json", "arrow", "replaced", "experiment", "workers"]
+    parser.add_argument("--only", action="append", choices=names)
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="of each server, with --only experiment"
+    )
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
@@ -338,22 +406,17 @@ def main() -> None:
         if results["wrong"]:
             failures.append(f"{name}: {results['wrong']} responses of another model")
     if not options.only or "experiment" in options.only:
-        both = measure_experiment(options.model, 25, options.seconds)
-        for name, results in zip(("json", "json, experiment"), both, strict=True):
-            rows.append(table_row(name, 25, results, 0))
-            failures += [f"{name}: {error}" for error in results["errors"]]
-        for name, q in (("p50", 0.5), ("p99", 0.99)):
-            plain, other = (float(np.quantile(results["times"], q)) for results in both)
-            print(f"{name} with an experiment: {other / plain:.3f} of that without")
-        plain, other = (results["cpu"] / len(results["times"]) for results in both)
-        print(f"CPU per response with an experiment: {other / plain:.3f} of that without")
+        failures += show_experiment(options.model, 50, options.seconds, options.rounds)
+    if not options.only or "workers" in options.only:
+        failures += show_workers(options.model, options.seconds)
     head = ["body", "rate", "responses", "p50", "p99", "p99.9", "maximum", "CPU per response",
             "errors", "wrong", "model files", "models used"]  # fmt: skip
     load = ", ".join(f"{number:.1f}" for number in os.getloadavg())
     title = f"{CANDIDATES} candidates x {FEATURES} features, {options.model}, {options.seconds:g} s"
     packages = versions("uvicorn", "h11", "uvloop", "starlette", "msgspec")
     note = f"{packages}; load average {load}"
-    show(title, head, rows, note)
+    if rows:
+        show(title, head, rows, note)
     for failure in failures[:20]:
         print(f"Failure: {failure}")
     sys.exit(1 if failures else 0)

@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 
 import firstpage as fp
-from firstpage.core.errors import DataError
+from firstpage.core.errors import DataError, FirstpageWarning
 from firstpage.data.io.json_files import write_json
 from firstpage.learning.models.model_files import FILE
+from firstpage.serving import event_rows
 from firstpage.serving.app import Serving
-from firstpage.serving.event_log import EventLog
+from firstpage.serving.event_log import EventLog, prune
 from firstpage.serving.event_rows import now
 from firstpage.serving.experiments import LiveExperiment
 from firstpage.serving.served_index import IndexSource
@@ -143,6 +145,42 @@ def test_who_is_outside_sees_the_model_in_service(shop: Shop, tmp_path: Path) ->
         find(client, client="ann")
     (row,) = stored_rows(tmp_path / "events")[1:]
     assert "client_id" not in row
+
+
+def test_the_clock_of_the_machine_is_moved_during_an_experiment(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is in the experiment follows the clock; lists, ids and the order of rows do not."""
+    window = {"start": "2026-11-10T00:00:00Z", "end": "2026-11-20T00:00:00Z"}
+    days, seen = (9, 12, 19, 11, 21, 8, 14), list[tuple[bool, list[str]]]()
+    with clients(shop, tmp_path, **window) as client:
+        for day in days:
+            moment = datetime(2026, 11, day, tzinfo=UTC)
+            monkeypatch.setattr(event_rows, "clock", lambda moment=moment: moment)
+            answer = find(client, client="ann")
+            click = {
+                "action_name": "click", "query_id": answer.json()["query_id"],
+                "timestamp": moment.isoformat(),
+                "event_attributes": {"object": {"object_id": "x"}, "position": {"ordinal": 1}},
+            }  # fmt: skip
+            click["event_attributes"]["object"]["object_id"] = ids(answer)[0]
+            assert client.post("/events", json=click).json() == {"stored": 1, "known": 0}
+            ahead = click | {"timestamp": "2026-11-29T00:00:00Z"}
+            assert client.post("/events", json=ahead).status_code == 422
+            seen.append((10 <= day < 20, ids(answer)))
+    rows = stored_rows(tmp_path / "events")
+    queries = rows[::2]
+    assert [int(row["timestamp"][8:10]) for row in queries] == list(days)  # in order of arrival
+    assert ["query_attributes" in row for row in queries] == [within for within, _ in seen]
+    assert len({tuple(shown) for within, shown in seen if within}) == 1
+    assert len({row["query_id"] for row in queries}) == len(days)
+    result = fp.clicks.analyze(fp.read_sessions(tmp_path / "events" / "events.jsonl"))
+    assert result.counts["pages"] == 4
+    assert "set back" in str(result)
+    with pytest.warns(FirstpageWarning, match="4 rows have times more than a day ahead"):
+        assert prune(tmp_path / "events", 4) == 4  # since the clock stands at the 14th
+    left = [int(row["timestamp"][8:10]) for row in stored_rows(tmp_path / "events")]
+    assert left == [day for day in days for _ in range(2) if day > 10]
 
 
 def test_a_changed_arm_is_another_experiment(own_shop: Shop, tmp_path: Path) -> None:

@@ -46,15 +46,8 @@ def drift_page(watched: WatchedModel) -> HTMLResponse:
     model = watched.model
     total, rows = (0, []) if model is None or model.drift is None else model.drift.rows(model.names)
     ordered = rows[:1] + sorted(rows[1:], key=lambda row: -row.psi)
-    page = render(
-        "drift.html",
-        watched,
-        model=model,
-        total=total,
-        rows=ordered,
-        least=LEAST_ROWS,
-        limits=(MODERATE, LARGE),
-    )
+    shown = {"total": total, "rows": ordered, "least": LEAST_ROWS, "limits": (MODERATE, LARGE)}
+    page = render("drift.html", watched, model=model, **shown)
     return HTMLResponse(page, 503 if model is None else 200, HEADERS)
 
 

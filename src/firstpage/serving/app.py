@@ -77,13 +77,8 @@ log = logging.getLogger("firstpage.serving")
 MAX_INLINE_BYTES = 1 << 20  # of a body that is processed in the event loop
 SCORING_THREADS = 2
 RERANKING_THREADS = 16  # where a search waits for a last stage
-PAGES = {
-    "/": "Not answered",
-    "/about": "Not answered",
-    "/drift": "Not answered",
-    "/preference": "Not stored",
-    "/judge": "Not stored",
-}  # titles of errors
+PAGES = dict.fromkeys(("/", "/about", "/drift"), "Not answered")  # titles of errors
+PAGES |= dict.fromkeys(("/preference", "/judge"), "Not stored")
 Result = TypeVar("Result")
 CHUNK_BYTES = 1 << 16  # sent without waiting for the client to receive them
 
@@ -319,16 +314,8 @@ class RankEndpoint:
     async def _rank(self, media_type: str, body: bytes, params: dict[str, str]) -> Response:
         """Rank in the event loop if that is quick, else in a thread."""
         serving, model = self.serving, self.serving.model()
-        raw = RawRequest(
-            media_type,
-            body,
-            params,
-            self.batch,
-            model.names,
-            serving.limits,
-            model.model.reads_missing,
-            model.category_codes,
-        )
+        read = model.names, serving.limits, model.model.reads_missing, model.category_codes
+        raw = RawRequest(media_type, body, params, self.batch, *read)
         answer = None
         if len(body) < MAX_INLINE_BYTES and model.quick:
             with suppress(TooSlow):

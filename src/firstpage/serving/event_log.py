@@ -19,13 +19,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from firstpage.core import DataError, warn
+from firstpage.serving import event_rows
 from firstpage.serving.event_rows import AHEAD, STORED, Row
 from firstpage.serving.feedback import AppendedRows, occupy, sync_folder
 from firstpage.serving.limits import Refusal
@@ -314,7 +315,7 @@ def prune(folder: Path, days: float, ahead: bool = False) -> int:
 
     Rows of a clock that was fast are removed with `ahead`; otherwise a warning counts them.
     """
-    now, kept = datetime.now(UTC), 0
+    now, kept = event_rows.clock(), 0
 
     def is_removed(row: Row) -> bool:
         nonlocal kept

@@ -153,7 +153,7 @@ def _stored(row: Any, where: str, fields: frozenset[str], client: str | None) ->
         problem, _, path = str(error).partition(" - at `$.")
         at = f"'{path.rstrip('`')}': " if path else ""
         raise Refusal(f"{where}: {at}{problem[0].lower()}{problem[1:]}.") from None
-    if checked.timestamp > datetime.now(UTC) + AHEAD:
+    if checked.timestamp > clock() + AHEAD:
         raise Refusal(f"{where}: 'timestamp' is more than a day ahead of this server's clock.")
     kept = {n: v for n, v in row.items() if n in ALWAYS or n in fields}
     if client is not None and "client_id" in fields:
@@ -186,6 +186,11 @@ def stored_fields(row: Row, fields: Collection[str]) -> Row:
     return {n: v for n, v in row.items() if n not in OPTIONAL or n in fields}
 
 
+def clock() -> datetime:
+    """Return the current time, which is that of the system and may be set back."""
+    return datetime.now(UTC)
+
+
 def now() -> str:
     """Return the current time as UBI has it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")

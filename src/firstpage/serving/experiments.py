@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +21,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from firstpage.clicks import interleave
 from firstpage.core import DataError, Floats, Ints
 from firstpage.data import sort_groups
+from firstpage.serving import event_rows
 from firstpage.serving.event_log import EventLog
 from firstpage.serving.event_rows import (
     STORED,
@@ -136,7 +136,8 @@ class LiveExperiment:
         for problem, occurs in problems.items():
             if occurs:
                 raise DataError(f"{path}: {problem}.")
-        self._models = {arm.model: load(path.parent / arm.model) for arm in arms if arm.model}
+        names = [arm.model for arm in arms if arm.model]
+        self._models = {n: replace(load(path.parent / n), is_arm=True) for n in names}
         self._digests: dict[tuple[str, ...], str] = {}
         self.is_quick = settings.method in QUICK and all(m.quick for m in self._models.values())
 
@@ -166,7 +167,7 @@ class LiveExperiment:
 
     def assign(self, models: Sequence[ServedModel], stage: str, client: str) -> AssignedArms | None:
         """Return what a user sees; None for users outside of the experiment."""
-        settings, moment = self.settings, datetime.now(UTC)
+        settings, moment = self.settings, event_rows.clock()
         digest = self._digest(models, stage)
         drawn = hashlib.sha256(f"{settings.salt or digest}\0{client}".encode()).digest()
         position = int.from_bytes(drawn[:8], "big") / 2**64
@@ -188,8 +189,10 @@ class LiveExperiment:
         if self.settings.method == "ab":
             return np.array(orders[0], np.int64), about
         key = f"{about['digest']}\0{user.client}\0{user.text}"
-        method = self.settings.method
-        shown = interleave(orders, method, max(depth, LEAST_LENGTH), key=key)
+        method, length = self.settings.method, max(depth, LEAST_LENGTH)
+        if method == "team-draft":  # what follows matters to no draft of this length
+            orders = [order[: length + len(orders)] for order in orders]
+        shown = interleave(orders, method, length, key=key)
         return np.array(shown.documents, np.int64), about | shown.page(1, depth).to_dict()
 
     def orders(self, user: User, numbers: Sequence[int]) -> dict[int, Sequence[Any]]:
@@ -264,14 +267,13 @@ class LiveExperiment:
                 if model is not served:
                     own = np.argsort(-finite_scores(model, request), kind="stable")
                 orders.append(own.tolist())
-        listed = [[names[at] for at in order] for order in orders]
-        mark = mark_of(assigned.about, request.user[:2], listed)
+        mark = mark_of(assigned.about, request.user[:2], list(names), orders)
         return *self.merged(assigned.about, orders, request.user, min(request.top or n, n)), mark
 
 
 def mark_of(*parts: Any) -> str:
     """Return a digest of the rankings that a user is shown as one list."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:12]
 
 
 def _rows(orders: Iterable[Sequence[Any]], known: Mapping[Any, int]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,8 @@ from firstpage.learning.scorers import Forest, Scoring
 
 MAX_DEPTH = 40  # of a tree; the kernel walks every row to this depth, which deep trees make slow
 N_PROBES = 256  # rows on which the kernel is compared with the library
-
-
-class _Nodes(TypedDict):
-    feature: Ints
-    threshold: Floats
-    child: Ints
-    value: Array
-    roots: Ints
-    depths: Ints
+NODES = ("feature", "threshold", "child", "value", "roots", "depths")
+MISSING = ("missing_right", "subset", "starts", "bits")  # what else missing values need
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +46,10 @@ class FlatForest:
             with np.errstate(over="ignore"):  # a value beyond float32 is above every threshold
                 rows = np.ascontiguousarray(X, np.float32)
         out = np.zeros(len(X), self.value.dtype)
-        nodes: _Nodes = {
-            "feature": self.feature,
-            "threshold": self.threshold,
-            "child": self.child,
-            "value": self.value,
-            "roots": self.roots,
-            "depths": self.depths,
-        }
+        nodes: dict[str, Any] = {name: getattr(self, name) for name in NODES}
         if len(self.bits) or np.isnan(rows).any():
-            forest_scores_missing(
-                X=rows,
-                **nodes,
-                missing_right=self.missing_right,
-                subset=self.subset,
-                starts=self.starts,
-                bits=self.bits,
-                out=out,
-            )
+            nodes |= {name: getattr(self, name) for name in MISSING}
+            forest_scores_missing(X=rows, **nodes, out=out)
         else:
             forest_scores(X=rows, **nodes, out=out)
         return out.astype(np.float64)
@@ -99,13 +78,9 @@ def flat_forest(scoring: Scoring) -> FlatForest | None:
 def _flatten(forest: Forest, depths: list[int]) -> FlatForest:
     sizes = [len(tree.feature) for tree in forest.trees]
     roots = offsets_from_lengths(sizes)[:-1]
-    feature, threshold, left, right, value = (
-        np.concatenate([getattr(tree, name) for tree in forest.trees])
-        for name in ("feature", "threshold", "left", "right", "value")
-    )
-    missing_left, subset = (
-        np.concatenate([getattr(tree, name) for tree in forest.trees])
-        for name in ("missing_left", "subset")
+    names = ("feature", "threshold", "left", "right", "value", "missing_left", "subset")
+    feature, threshold, left, right, value, missing_left, subset = (
+        np.concatenate([getattr(tree, name) for tree in forest.trees]) for name in names
     )
     is_leaf, node, root = feature < 0, np.arange(len(feature)), np.repeat(roots, sizes)
     children = [np.where(is_leaf, node, child + root) for child in (left, right)]

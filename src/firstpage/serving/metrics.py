@@ -59,12 +59,8 @@ class Metrics(Collector):
             buckets=BUCKETS,
             **common,
         )
-        self.in_flight = Gauge(
-            "requests_in_flight",
-            "Requests being answered.",
-            multiprocess_mode="livesum",
-            **common,
-        )
+        in_flight = {"multiprocess_mode": "livesum", **common}
+        self.in_flight = Gauge("requests_in_flight", "Requests being answered.", **in_flight)
         self.queries = Counter("queries", "Queries ranked.", **common)
         self.candidates = Counter("candidates", "Candidates scored.", **common)
         self.registry.register(self)

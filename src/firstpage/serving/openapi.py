@@ -88,33 +88,15 @@ RELOAD = Operation(
     },
 )
 SEARCH_PAGE = _page("/", "page", "The page to search and to compare.")
-HEALTH = _get(
-    "/health",
-    "health",
-    "Health check.",
-    _report("A model is in service.", messages.Health),
-    _report("No model is in service.", messages.Health),
-)
-MODEL = _get(
-    "/model",
-    "model",
-    "The model in service.",
-    _report("The model.", messages.ModelDescription),
-    _refused(503)[503],
-)
+_HEALTH = [_report(f"{n} model is in service.", messages.Health) for n in ("A", "No")]
+HEALTH = _get("/health", "health", "Health check.", *_HEALTH)
+_MODEL = _report("The model.", messages.ModelDescription)
+MODEL = _get("/model", "model", "The model in service.", _MODEL, _refused(503)[503])
 DRIFT = _page("/drift", "drift", "Features and scores in service, against the training data.")
-METRICS = _get(
-    "/metrics",
-    "metrics",
-    "Metrics for Prometheus.",
-    DeclaredResponse("The metrics.", {MEDIA_TYPE: TEXT}),
-)
-OPENAPI = _get(
-    "/openapi.json",
-    "openapi",
-    "This document.",
-    DeclaredResponse("OpenAPI 3.1.", {JSON: {"type": "object"}}),
-)
+_METRICS = DeclaredResponse("The metrics.", {MEDIA_TYPE: TEXT})
+METRICS = _get("/metrics", "metrics", "Metrics for Prometheus.", _METRICS)
+_OPENAPI = DeclaredResponse("OpenAPI 3.1.", {JSON: {"type": "object"}})
+OPENAPI = _get("/openapi.json", "openapi", "This document.", _OPENAPI)
 
 
 def about(path: str) -> Operation:
@@ -198,42 +180,25 @@ def events(limits: Limits) -> Operation:
 
 def searches(limits: Limits, depth: int) -> tuple[Operation, Operation]:
     """Return the descriptions of GET /search and POST /search."""
-    text, summary = (
-        {**TEXT, "minLength": 1, "maxLength": limits.text},
-        "Search the index by a typed query.",
-    )
+    text, summary = {**TEXT, "minLength": 1, "maxLength": limits.text}, "Search by a typed query."
+    count = {**COUNT, "minimum": 1}
     parameters = [
         ("q", text, "What was typed."),
-        (
-            "depth",
-            {**COUNT, "minimum": 1, "maximum": depth},
-            f"Number of documents; default: {min(DEPTH, depth)}.",
-        ),
+        ("depth", count | {"maximum": depth}, f"Number of results; default: {min(DEPTH, depth)}."),
         ("explain", EXPLAIN, "Number of features in each explanation."),
         ("model", FLAG, "false: the results of the first stage."),
         ("snippets", FLAG, "Whether titles and snippets are answered."),
         ("client", TEXT, "Id of the user: the query is logged, and may be of an experiment."),
-        ("page", {**COUNT, "minimum": 1}, "Page of the results, from 1."),
+        ("page", count, "Page of the results, from 1."),
         ("query_id", TEXT, "With a further page: the id that the first one was answered with."),
     ]
     results = DeclaredResponse("The results.", {JSON: messages.SearchAnswer}, X_MODEL)
-    by_address = Operation(
-        "GET",
-        "/search",
-        "search",
-        summary,
-        parameters=tuple(Parameter(n, "query", s, n == "q", t) for n, s, t in parameters),
-        answers={200: results, **_refused(413, 421, 422, 500, 503)},
-    )
-    by_body = Operation(
-        "POST",
-        "/search",
-        "searchByBody",
-        summary,
-        body={JSON: messages.SearchMessage},
-        answers={200: results, **_refused(408, 413, 415, 421, 422, 500, 503)},
-    )
-    return by_address, by_body
+    read = tuple(Parameter(n, "query", s, n == "q", t) for n, s, t in parameters)
+    answers = {200: results, **_refused(413, 421, 422, 500, 503)}
+    get = Operation("GET", "/search", "search", summary, parameters=read, answers=answers)
+    answers = answers | _refused(408, 415)
+    body = {JSON: messages.SearchMessage}
+    return get, Operation("POST", "/search", "searchByBody", summary, body=body, answers=answers)
 
 
 def openapi(
@@ -272,15 +237,10 @@ def openapi(
 def _features(model: ServedModel | None) -> Json:
     """Return the schema of the features of a candidate."""
     number: Json = {"type": "number"}
-    by_name: Json = {
-        "type": "object",
-        "description": "Values by feature name; other names are ignored.",
-    }
-    in_order: Json = {
-        "type": "array",
-        "items": number,
-        "description": "Values in the order of GET /model.",
-    }
+    about = "Values by feature name; other names are ignored."
+    by_name: Json = {"type": "object", "description": about}
+    about = "Values in the order of GET /model."
+    in_order: Json = {"type": "array", "items": number, "description": about}
     if model is not None:
         names = list(dict.fromkeys(model.names))
         number = {"type": ["number", "null"]} if model.model.reads_missing else number

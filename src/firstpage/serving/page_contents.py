@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 from starlette.datastructures import QueryParams
 
+from firstpage.core import Ints
 from firstpage.core.http import guest_csrf
 from firstpage.search import RetrievedDocuments
 from firstpage.serving.json_messages import ScoreExplanation
@@ -239,27 +240,18 @@ def compare(model: ServedModel, query: PageQuery) -> RankingComparison:
     if len(scored):
         explained, explanations = explain_positions(model, ranking, scored, REASONS)
         reasons = dict(zip(scored.tolist(), map(reasons_of, explanations), strict=True))
-    origins, other_origins = origins_of(ranking.found), origins_of(both.compared)
+    origins, others = origins_of(ranking.found), origins_of(both.compared)
+
+    def listed(p: int, rank: int, ranks: Ints, score: float, origin: str) -> ComparedDocument:
+        return ComparedDocument(shown[p], rank, int(ranks[p]), score, reasons.get(p, ()), origin)
+
     model_side = tuple(
-        ComparedDocument(
-            shown[p],
-            rank,
-            int(both.compared_rank[p]),
-            float(ranking.scores[p]),
-            reasons.get(p, ()),
-            origins[p],
-        )
+        listed(p, rank, both.compared_rank, float(ranking.scores[p]), origins[p])
         for rank, p in enumerate(best.tolist(), 1)
     )
+    scores = both.compared.scores.tolist()
     first_side = tuple(
-        ComparedDocument(
-            shown[p],
-            rank,
-            int(both.model_rank[p]),
-            float(both.compared.scores[rank - 1]),
-            reasons.get(p, ()),
-            other_origins[rank - 1],
-        )
+        listed(p, rank, both.model_rank, scores[rank - 1], others[rank - 1])
         for rank, p in enumerate(first.tolist(), 1)
     )
     corrected = ranking.query.corrected

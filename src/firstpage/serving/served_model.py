@@ -49,6 +49,7 @@ class ServedModel:
     digest: str
     since: float = field(default_factory=time.time)
     texts: ServedIndex | None = None
+    is_arm: bool = False  # of an experiment: nobody asks for its drift
     _faulty: Event = field(default_factory=Event)
 
     @cached_property
@@ -67,6 +68,8 @@ class ServedModel:
     @cached_property
     def drift(self) -> Drift | None:
         """What it ranks, against its training data; None if the file does not describe these."""
+        if self.is_arm:
+            return None
         distributions = read_distributions(self.model.training, self.model.n_features)
         return None if distributions is None else Drift(distributions, self.digest)
 

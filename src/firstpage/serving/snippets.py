@@ -20,10 +20,14 @@ LEAD_WORDS = 6  # before the first word of the query
 MAX_STARTS = 200  # windows that are compared
 MAX_WORD_WIDTH = 20  # characters, on average; a passage of longer words is cut
 MAX_WORDS = 200_000  # whose terms are remembered
-ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[sS]\b)?")
+ASCII_WORD = re.compile(
+    r"(?:[A-Za-z](?:\.[A-Za-z])+(?![A-Za-z0-9])|[A-Za-z0-9]+)(?:'[sS]\b)?"
+)  # "i.e" is one word, so that its letters are not marked for the word "I" of a query
 # Embeddings, overrides and isolates: they could show a text in an order that is not its own.
 DIRECTION_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb]+")
+
+Match = tuple[int, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class WordTerms:
 
 
 class Highlighter:
-    """Marks the words whose terms are terms of a query.
+    """Marks the words whose terms are terms of a query, and the abbreviations that it has.
 
     Parameters
     ----------
@@ -101,9 +105,13 @@ class Highlighter:
     def __init__(
         self, query: str, analyzers: Mapping[str, Analyzer], words: WordTerms | None = None
     ) -> None:
-        self._analyzers = analyzers
-        self._terms = {a: frozenset(a.terms(query)) for a in set(analyzers.values())}
-        self._words = words or WordTerms()
+        self._analyzers, self._words = analyzers, words or WordTerms()
+        self._wanted = dict[Analyzer, set[tuple[str, ...]]]()
+        for analyzer in set(analyzers.values()):
+            words_of_query = set(_pattern(query).findall(query))
+            known = self._words.of(analyzer, words_of_query)
+            wanted = {terms for word in words_of_query if len(terms := known[word]) > 1}
+            self._wanted[analyzer] = wanted | {(term,) for term in analyzer.terms(query)}
 
     def title(self, field: str, value: Any) -> MarkedText:
         """Return a title with its marks."""
@@ -130,12 +138,11 @@ class Highlighter:
                 best, best_value = _window(shown, len(words), matches, start), value_of_start
         return best
 
-    def _matches(self, field: str, words: Sequence[str]) -> list[tuple[int, str]]:
+    def _matches(self, field: str, words: Sequence[str]) -> list[Match]:
         """Return the numbers of the words that match the query, and the terms that they match."""
-        analyzer = self._analyzers[field]
-        wanted, distinct = self._terms[analyzer], set(words)
-        known = self._words.of(analyzer, distinct)
-        matching = {word: term for word in distinct for term in known[word] if term in wanted}
+        analyzer, distinct = self._analyzers[field], set(words)
+        known, wanted = self._words.of(analyzer, distinct), self._wanted[analyzer]
+        matching = {word: known[word] for word in distinct if known[word] in wanted}
         if not matching:
             return []
         return [(i, matching[word]) for i, word in enumerate(words) if word in matching]
@@ -153,10 +160,13 @@ def _unicode_word() -> re.Pattern[str]:
     It may contain invisible characters, which the analyzer drops, and end in a possessive 's.
     """
     letter, within = f"[^\\W_{UNSPACED}]", f"[{combining_marks()}{INVISIBLE}]"
-    return re.compile(f"[{UNSPACED}]|{letter}+(?:{within}+{letter}*)*(?:['\u2019][sS]\\b)?")
+    single = f"[^\\W\\d_{UNSPACED}]"
+    abbreviation = f"{single}(?:\\.{single})+(?!{letter}|{within})"
+    word = f"(?:{abbreviation}|{letter}+(?:{within}+{letter}*)*)"
+    return re.compile(f"[{UNSPACED}]|{word}(?:['\u2019][sS]\\b)?")
 
 
-def _best_window(matches: Sequence[tuple[int, str]], count: int) -> tuple[int, tuple[int, int]]:
+def _best_window(matches: Sequence[Match], count: int) -> tuple[int, tuple[int, int]]:
     """Return the first word of the window with most distinct terms, and how many it has."""
     best, best_value = 0, (0, 0)
     for i, (number, _) in enumerate(matches[:MAX_STARTS]):
@@ -169,9 +179,7 @@ def _best_window(matches: Sequence[tuple[int, str]], count: int) -> tuple[int, t
     return best, best_value
 
 
-def _window(
-    shown: MarkedText, count: int, matches: Sequence[tuple[int, str]], start: int
-) -> MarkedText:
+def _window(shown: MarkedText, count: int, matches: Sequence[Match], start: int) -> MarkedText:
     """Return the passage from a word on, of a text with `count` words."""
     end = min(start + SNIPPET_WORDS, count)
     found = _pattern(shown.text).finditer(shown.text)

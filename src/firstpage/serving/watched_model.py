@@ -96,10 +96,8 @@ class WatchedModel:
         if self.source is None or self._stamp is None:
             return model
         if self._index is None or self._index_stamp != self._stamp[1]:
-            self._index, self._index_stamp = (
-                Index(self.source.path, self.source.encoder),
-                self._stamp[1],
-            )
+            self._index = Index(self.source.path, self.source.encoder)
+            self._index_stamp = self._stamp[1]
         if model.texts is not None and model.texts.index is self._index:
             return model
         texts = ServedIndex.open(self.source, self._index, model.model, str(self.path))
