@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from firstpage.labeling.app.server import _invite_first
+from firstpage.labeling.app.security import ServeSettings
+from firstpage.labeling.app.server import _invite_first, _public_address
 from firstpage.labeling.app.store import audit, deletion, invitations, people, projects
 from firstpage.labeling.app.store.invitations import Link
 from tests.labeling.app.site import PASSWORD, Client, Site
@@ -144,6 +145,20 @@ class TestFirstLead:
         assert reset(site, {"token": old}) == 204
         assert reset(site, {"token": new}) == 400, "one link sets the password"
         assert first_lead_output(site, capsys) == ""
+
+    @pytest.mark.parametrize(
+        ("settings", "address"),
+        [
+            (ServeSettings(), "http://0.0.0.0:8210"),
+            (ServeSettings(hosts=("*",)), "http://0.0.0.0:8210"),
+            (ServeSettings(hosts=("labels.example.org",)), "http://labels.example.org:8210"),
+            (ServeSettings(hosts=("*", "::1"), proxy=True), "https://[::1]"),
+        ],
+    )
+    def test_printed_links_have_the_name_by_which_people_reach_the_server(
+        self, settings: ServeSettings, address: str
+    ) -> None:
+        assert _public_address(settings, "http://0.0.0.0:8210", 8210) == address
 
     def test_a_link_for_a_new_password_ends_the_printed_ones(self, db_site: Site) -> None:
         """`label link` and **Reset password** are for links that were lost or seen by others."""

@@ -92,9 +92,20 @@ def _announced(store: Store, host: str, port: int, settings: ServeSettings) -> S
         open_browser(url)
     else:
         print(f"Serving {store.display_url} at {address}")
-        _invite_first(store, address, by_proxy=settings.auth_header is not None)
+        _invite_first(
+            store, _public_address(settings, address, port), settings.auth_header is not None
+        )
     sys.stdout.flush()
     return replace(settings, hosts=(*settings.hosts, host), separate_analysis=True)
+
+
+def _public_address(settings: ServeSettings, address: str, port: int) -> str:
+    """Return the address by which people reach the server: that of the first `--allow-host`."""
+    for name in settings.hosts:
+        if name != "*":
+            name = url_host(name)
+            return f"https://{name}" if settings.proxy else f"http://{name}:{port}"
+    return address
 
 
 def _run(
