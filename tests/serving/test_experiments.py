@@ -25,6 +25,7 @@ from firstpage.serving.app import Serving
 from firstpage.serving.event_log import EventLog, prune
 from firstpage.serving.event_rows import now
 from firstpage.serving.experiments import LiveExperiment
+from firstpage.serving.searching import Ranking, rank_text
 from firstpage.serving.served_index import IndexSource
 from firstpage.serving.served_model import load
 from firstpage.serving.watched_model import WatchedModel
@@ -196,6 +197,36 @@ def test_a_changed_arm_is_another_experiment(own_shop: Shop, tmp_path: Path) -> 
     rows = stored_rows(tmp_path / "events")
     digests = [row["query_attributes"]["digest"] for row in rows]
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_models_with_the_same_features_compute_them_once(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, source, counts = fp.Index(shop[0]), IndexSource(shop[0]), Counter[int]()
+    for name, chosen in (("same", "short,values"), ("other", "letor")):
+        data = dataset(index, chosen)
+        fp.ListMLE(normalize="minmax").fit(data).save(tmp_path / f"{name}.json")
+    arms = [{"name": "learned"}, *({"name": n, "model": f"{n}.json"} for n in ("same", "other"))]
+    watched = WatchedModel(shop[1], source=source)
+    watched.reload()
+    assert watched.model is not None
+    models = LiveExperiment(settings_file(tmp_path, arms=arms), source).models(watched.model)
+    compute = fp.TextFeatures.compute
+
+    def counted(texts: fp.TextFeatures, *args: Any) -> Any:
+        counts[len(texts.names)] += 1
+        return compute(texts, *args)
+
+    monkeypatch.setattr(fp.TextFeatures, "compute", counted)
+    alone = [rank_text(model, "red shoes") for model in models]
+    together: list[Ranking] = []
+    for model in models:
+        together.append(rank_text(model, "red shoes", True, together))
+    assert sorted(counts.values()) == [2, 3]  # alone two and one, together one and one
+    for one, other in zip(alone, together, strict=True):
+        assert one.order.tolist() == other.order.tolist()
+        assert one.scores.tolist() == other.scores.tolist()
+    assert len({tuple(each.order.tolist()) for each in alone}) == 3
 
 
 @pytest.mark.parametrize(
@@ -451,6 +482,7 @@ def test_rank_logs_queries_without_an_experiment(model: Path, tmp_path: Path) ->
         ({"orders": {"rum": ["d1"]}}, "'orders' has 'rum', which is not an arm of the request"),
         ({"orders": {"run": "d1"}}, "'orders' must be an object of lists of ids"),
         ({"query": None}, "'client' needs 'query'"),
+        ({"candidates": [{"features": [1, 2, 3, 4]}]}, "'client' needs an 'id' for each candidate"),
         ({"client": "a\n"}, "'client' contains characters that cannot be printed"),
         ({"client": "a" * 101}, "'client' must be a text of at most 100 characters"),
         ({"client": None, "query_id": "q"}, "'query_id' needs 'client'"),

@@ -77,8 +77,10 @@ class ExperimentAnalysis(Tabular):
         texts = []
         for row in self.comparisons:
             verb = {None: "is not decided against", row["arm"]: "wins against"}
+            decided = row["wins"] + row["losses"]
             shown = (
-                f"it has {row['estimate']:.1%} of the {row['wins'] + row['losses']:,} {unit}"
+                f"it has {row['estimate']:.1%} of the {decided:,} {unit}" * bool(decided)
+                or f"there are no {unit} yet"
                 if self.method in BY_WINS
                 else f"its credit is higher by {row['estimate']:.3f} per comparison"
             )

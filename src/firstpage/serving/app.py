@@ -62,13 +62,7 @@ from firstpage.serving.pages import (
 )
 from firstpage.serving.rank_request import RawRequest, User, unique_params, unknown_field
 from firstpage.serving.ranking import EncodedAnswer, TooSlow, media_type_of, rank
-from firstpage.serving.searching import (
-    check_message,
-    depth_of,
-    read_message,
-    search,
-    texts_of,
-)
+from firstpage.serving.searching import check_message, depth_of, read_message, search, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.watched_model import WatchedModel
 from firstpage.serving.workers import Channel, RemoteFeedback, RemoteLog

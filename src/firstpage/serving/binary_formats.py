@@ -43,7 +43,7 @@ def read_npy(raw: RawRequest) -> RankRequest:
     if not all(count.isascii() and count.isdigit() and len(count) < 10 for count in counts):
         raise Refusal(
             "a batch in this format needs the number of rows of each query: add ?lengths=100,50 or "
-            "the header X-Lengths.",
+            "the header X-Lengths."
         )
     lengths = [int(count) for count in counts]
     raw.limits.check_queries(len(lengths))
@@ -76,7 +76,7 @@ def _npy_matrix(body: bytes, width: int) -> Array:
         )
     if len(shape) != 2:
         raise Refusal(
-            f"the array has the shape {short(shape)}; send a matrix with a row per candidate.",
+            f"the array has the shape {short(shape)}; send a matrix with a row per candidate."
         )
     if shape[1] != width:
         raise Refusal(f"the matrix has {short(shape[1])} features, but the model has {width}.")

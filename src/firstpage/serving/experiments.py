@@ -23,14 +23,7 @@ from firstpage.core import DataError, Floats, Ints
 from firstpage.data import sort_groups
 from firstpage.serving import event_rows
 from firstpage.serving.event_log import EventLog
-from firstpage.serving.event_rows import (
-    STORED,
-    Time,
-    check_fields,
-    identified,
-    now,
-    stored_fields,
-)
+from firstpage.serving.event_rows import STORED, Time, check_fields, identified, now, stored_fields
 from firstpage.serving.limits import Refusal
 from firstpage.serving.rank_request import RankRequest, User, short
 from firstpage.serving.ranking import finite_scores
@@ -150,7 +143,9 @@ class LiveExperiment:
                 texts = ServedIndex.open(self.source, served.texts.index, model.model, name)
                 if texts.first_stage != served.texts.first_stage:
                     raise DataError(f"{name}: has another first stage than the model in service.")
-                bound = replace(model, texts=texts)
+                recipes = [each.features.recipe() for each in (texts, served.texts)]
+                is_same = all(recipes[0][key] == recipes[1][key] for key in ("features", "own"))
+                bound = replace(model, texts=served.texts if is_same else texts)
                 bound.check_on_texts(name)
                 self._models[name] = bound
         return [self._models.get(arm.model or "", served) for arm in self.settings.arms]
@@ -218,10 +213,10 @@ class LiveExperiment:
         if assigned is None:
             return None
         sent, row_of = self.orders(user, assigned.arms), texts.index.forward.row_of
-        rankings = [
-            rank_text(models[n], user.text, self.settings.arms[n].ranking == "model")
-            for n in assigned.arms
-        ]
+        rankings: list[Ranking] = []
+        for n in assigned.arms:
+            by_model = self.settings.arms[n].ranking == "model"
+            rankings.append(rank_text(models[n], user.text, by_model, rankings))
         found = rankings[0].found
         rows = list(dict.fromkeys([*found.rows.tolist(), *_rows(sent.values(), row_of)]))
         position = {row: n for n, row in enumerate(rows)}

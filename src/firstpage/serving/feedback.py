@@ -89,9 +89,7 @@ class AppendedRows:
         mode = stat.S_IMODE(os.fstat(self._stream.fileno()).st_mode)
         if os.name == "posix" and mode & 0o077:
             log.warning(
-                "%s: other users of this machine may read it (mode %o); use chmod 600.",
-                path,
-                mode,
+                "%s: other users of this machine may read it (mode %o); use chmod 600.", path, mode
             )
         if self._size < len(content):
             log.warning("%s: an incomplete last line was removed.", path)

@@ -14,13 +14,7 @@ from starlette.requests import Request
 from firstpage.core.http import FORGED, equal_tokens, network_name
 from firstpage.serving.feedback import FeedbackFolder, document_row, query_id
 from firstpage.serving.limits import Limits, Refusal
-from firstpage.serving.page_contents import (
-    MODEL,
-    PageQuery,
-    Visitor,
-    compare,
-    read_page_query,
-)
+from firstpage.serving.page_contents import MODEL, PageQuery, Visitor, compare, read_page_query
 from firstpage.serving.searching import rank_twice, texts_of
 from firstpage.serving.served_model import ServedModel
 from firstpage.serving.workers import RemoteFeedback
@@ -77,11 +71,7 @@ def form_query(model: ServedModel, fields: dict[str, str], limits: Limits) -> Pa
 
 
 def store_preference(
-    folder: Folder,
-    model: ServedModel,
-    visitor: Visitor,
-    query: PageQuery,
-    fields: dict[str, str],
+    folder: Folder, model: ServedModel, visitor: Visitor, query: PageQuery, fields: dict[str, str]
 ) -> PageQuery:
     """Store which page is better; return the page to show next."""
     outcome = OUTCOMES.get(fields.get("outcome", ""))

@@ -167,8 +167,7 @@ class SearchAnswer(Struct, kw_only=True):
     candidates: Annotated[int, Meta(description="Number of documents of the first stage.")]
     query_id: QueryId | UnsetType = UNSET
     reranked: Annotated[
-        bool | UnsetType,
-        Meta(description="Whether the last stage reordered the results in time."),
+        bool | UnsetType, Meta(description="Whether the last stage reordered the results in time.")
     ] = UNSET
     results: Annotated[list[SearchResult], Meta(description="Best first.")]
 
@@ -271,11 +270,11 @@ def read_json(raw: RawRequest) -> RankRequest:
         rank_request.DEFAULT_TERMS if message.explain is True else message.explain or 0,
         message.top,
         rank_request.unknown_notes(unknown, raw.names),
-        _user(message, raw) if isinstance(message, QueryMessage) else None,
+        _user(message, raw, has_ids) if isinstance(message, QueryMessage) else None,
     )
 
 
-def _user(message: QueryMessage, raw: RawRequest) -> rank_request.User | None:
+def _user(message: QueryMessage, raw: RawRequest, has_ids: bool) -> rank_request.User | None:
     """Return the user of a query; None if it names none."""
     if message.client is None:
         for name in ("query_id", "orders"):
@@ -284,6 +283,8 @@ def _user(message: QueryMessage, raw: RawRequest) -> rank_request.User | None:
         return None
     if message.query is None:
         raise Refusal("'client' needs 'query': what was typed, or the id of the query.")
+    if not has_ids:
+        raise Refusal("'client' needs an 'id' for each candidate, by which the log names it.")
     text = str(message.query)
     raw.limits.check_text(text)
     for name, value in (("client", message.client), ("query_id", message.query_id)):

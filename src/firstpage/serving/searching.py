@@ -52,6 +52,8 @@ class Ranking:
         Their features.
     reranked : bool or None
         Whether the last stage reordered them; None if there is none.
+    texts : ServedIndex or None
+        What computed the features.
     """
 
     query: Query
@@ -60,18 +62,25 @@ class Ranking:
     order: Ints
     request: RankRequest
     reranked: bool | None = None
+    texts: ServedIndex | None = None
 
 
-def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
-    """Return the candidates of a text, ranked by the model or, without it, by the first stage."""
+def rank_text(
+    model: ServedModel, text: str, by_model: bool = True, others: Sequence[Ranking] = ()
+) -> Ranking:
+    """Return the candidates of a text, ranked by the model or, without it, by the first stage.
+
+    `others` are rankings of this text with the same first stage; what they have computed is reused.
+    """
     texts = texts_of(model)
     try:
-        query = texts.query(text)
-        found = texts.retrieve(query)
+        query = others[0].query if others else texts.query(text)
+        found = others[0].found if others else texts.retrieve(query)
         if not by_model or not len(found):
             nothing = RankRequest(np.empty((0, 0)), np.zeros(1, np.int64))
             return Ranking(query, found, found.scores, np.arange(len(found)), nothing)
-        X = texts.compute(query, found.rows)
+        known = next((each for each in others if each.texts is texts), None)
+        X = texts.compute(query, found.rows) if known is None else known.request.X
     except DataError as error:
         raise Refusal(plain_text(error)) from None
     request = RankRequest(X, np.array([0, len(X)]))
@@ -80,7 +89,7 @@ def rank_text(model: ServedModel, text: str, by_model: bool = True) -> Ranking:
     reranked = None
     if texts.last_stage is not None:
         order, reranked = texts.last_stage.reorder(texts.index, text, found.rows, order)
-    return Ranking(query, found, scores, order, request, reranked)
+    return Ranking(query, found, scores, order, request, reranked, texts)
 
 
 @dataclass(frozen=True, eq=False)

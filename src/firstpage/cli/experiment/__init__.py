@@ -33,4 +33,7 @@ SECTIONS = {
     examples=("firstpage experiment analyze events.jsonl --html result.html",),
 )
 def command() -> None:
-    """Compare rankings with people, interleaved or A/B."""
+    """Compare rankings with people, interleaved or A/B.
+
+    `firstpage serve --experiment` shows people the rankings, and writes the log.
+    """
