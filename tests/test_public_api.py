@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import firstpage as fp
+from tests.docs.examples import own_names_forgotten
 from tests.public_names import documented, parameters, public_callables, public_objects, sections
 
 OBJECTS = dict(public_objects())
@@ -135,10 +136,11 @@ def test_examples_run(part: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         (tmp_path / path).mkdir()
         monkeypatch.chdir(tmp_path / path)
         runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-        for test in doctest.DocTestFinder(recurse=False).find(
-            OBJECTS[path], path, globs={"fp": fp}
-        ):
-            runner.run(test)
+        with own_names_forgotten():
+            for test in doctest.DocTestFinder(recurse=False).find(
+                OBJECTS[path], path, globs={"fp": fp}
+            ):
+                runner.run(test)
         if runner.summarize(verbose=False).failed:
             wrong.append(path)
     assert wrong == []  # their output, with what was expected, is printed above

@@ -99,6 +99,10 @@ class P(Binary):
     cutoff : int
         Number of ranks k; required.
 
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -130,6 +134,10 @@ class Recall(Binary):
     ----------
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
 
     Examples
     --------
@@ -165,12 +173,18 @@ class Recall(Binary):
 class Rprec(Binary):
     """R-precision: precision in the first R ranks, R being the number of relevant documents.
 
+    Rprec = P@R.
+
     A query without relevant documents has the value 0.
 
     Parameters
     ----------
     multiple : float, default 1.0
         Number of ranks as a multiple of R, rounded as in trec_eval (Rprec_mult).
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
 
     Examples
     --------
@@ -207,6 +221,10 @@ class AP(Binary):
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
 
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -236,12 +254,18 @@ class AP(Binary):
 class RR(Binary):
     """Reciprocal rank: 1 / rank of the first relevant document, 0 if there is none.
 
+    RR = 1 / (rank of the first relevant document).
+
     The mean over queries is MRR.
 
     Parameters
     ----------
     cutoff : int, optional
         Number of ranks k; None takes the entire list.
+
+    References
+    ----------
+    Voorhees, The TREC-8 Question Answering Track Report, TREC 1999.
 
     Examples
     --------
@@ -283,6 +307,10 @@ class Success(RR):
     ----------
     cutoff : int
         Number of ranks k; required.
+
+    References
+    ----------
+    Craswell and Hawking, Overview of the TREC-2004 Web Track, TREC 2004.
 
     Examples
     --------
@@ -333,6 +361,8 @@ class bpref(Binary):
 @dataclass(frozen=True)
 class Judged(Measure):
     """The fraction of judged documents among those retrieved in the first k ranks.
+
+    Judged@k = (judged documents in the first k ranks) / (documents in the first k ranks).
 
     Parameters
     ----------
@@ -443,6 +473,12 @@ class RBP(Binary):
 class SetP(Binary):
     """Set precision: the fraction of relevant documents in the entire list.
 
+    SetP = (relevant documents in the list) / (documents in the list).
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -468,6 +504,12 @@ class SetP(Binary):
 @dataclass(frozen=True)
 class SetR(SetP):
     """Set recall: the fraction of all relevant documents that the list contains.
+
+    SetR = (relevant documents in the list) / (judged relevant documents).
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
 
     Examples
     --------
@@ -506,6 +548,10 @@ class SetF(SetP):
     ----------
     beta : float, default 1.0
         Weight of recall relative to precision, as in trec_eval; the square of van Rijsbergen's.
+
+    References
+    ----------
+    van Rijsbergen, Information Retrieval, 1979, chapter 7.
 
     Examples
     --------

@@ -39,6 +39,10 @@ class Summed:
 class NumQ(Summed, Measure):
     """The number of queries that were measured.
 
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -56,6 +60,10 @@ class NumQ(Summed, Measure):
 @dataclass(frozen=True)
 class NumRet(NumQ):
     """The number of retrieved documents, summed over the queries.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -82,6 +90,10 @@ class _Count(Summed, Binary):
 class NumRel(_Count):
     """The number of relevant documents in the judgments, summed over the queries.
 
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -97,6 +109,10 @@ class NumRel(_Count):
 class NumRelRet(_Count):
     """The number of relevant documents that were retrieved, summed over the queries.
 
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -111,6 +127,10 @@ class NumRelRet(_Count):
 @dataclass(frozen=True)
 class NumNonrelRet(_Count):
     """The number of retrieved documents that are judged not relevant, summed over the queries.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -161,6 +181,10 @@ class F1(Hits):
     F1@k = 2 * (relevant documents in the first k ranks) / (k + judged relevant documents); without
     a cut-off, k is the length of the list, as in SetF.
 
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -187,6 +211,10 @@ class RelP(Hits):
     cutoff : int
         Number of ranks k; required.
 
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -207,6 +235,13 @@ class RelP(Hits):
 class SetRelP(SetP):
     """Relative precision of the entire list: relevant documents, of those that fit in the list.
 
+    SetRelP = (relevant documents in the list) / min(documents in the list, judged relevant
+    documents).
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -223,6 +258,12 @@ class SetRelP(SetP):
 @dataclass(frozen=True)
 class SetAP(SetP):
     """Unranked average precision: SetP times SetR.
+
+    SetAP = SetP * SetR.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -248,6 +289,10 @@ class SetUtility(Binary):
         Weight of each other document retrieved.
     missed : float, default 0.0
         Weight of each relevant document that was not retrieved.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -278,6 +323,8 @@ class SetUtility(Binary):
 @dataclass(frozen=True)
 class Unjudged(Measure):
     """The number of unjudged documents in the first k ranks, divided by k.
+
+    Unjudged@k = (unjudged documents in the first k ranks) / k.
 
     Parameters
     ----------

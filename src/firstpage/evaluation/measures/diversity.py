@@ -205,10 +205,12 @@ class Novelty(Diversity):
 class AlphaDCG(Novelty):
     """Alpha-DCG: DCG whose gain of a subtopic shrinks with each document that covers it.
 
+    alpha-DCG@k = (1/N) * sum over the ranks j up to k of gain_j / log2(1 + j).
+
     The gain of a document is the sum, over the subtopics it is relevant for, of (1 - alpha) to the
-    number of documents above that are relevant for the same subtopic.  As in ndeval, the value is
-    divided by that of a list of k documents that are relevant for all subtopics; without a cut-off,
-    of an endless one.
+    number of documents above that are relevant for the same subtopic.  As in ndeval, N is the sum
+    of a list of k documents that are relevant for all subtopics; without a cut-off, of an endless
+    one.
 
     Parameters
     ----------
@@ -246,6 +248,8 @@ class AlphaDCG(Novelty):
 @dataclass(frozen=True)
 class AlphaNDCG(AlphaDCG):
     """Alpha-nDCG: the gain of alpha-DCG, divided by that of an ideal list.
+
+    alpha-nDCG@k = alpha-DCG@k / (alpha-DCG@k of the ideal list).
 
     The ideal list takes, at each rank, the judged document of greatest gain; of equal ones the
     first by document id.
@@ -298,7 +302,14 @@ class ERRIA(AlphaDCG):
 class nERRIA(ERRIA):
     """Normalized ERR-IA: ERR-IA divided by that of an ideal list.
 
+    nERR-IA@k = ERR-IA@k / (ERR-IA@k of the ideal list).
+
     The ideal list is that of alpha-nDCG.
+
+    References
+    ----------
+    Clarke et al., A Comparative Analysis of Cascade Measures for Novelty and Diversity, WSDM
+    2011.
 
     Examples
     --------
@@ -366,7 +377,14 @@ class NRBP(Novelty):
 class nNRBP(NRBP):
     """Normalized NRBP: NRBP divided by that of an ideal list.
 
+    nNRBP = NRBP / (NRBP of the ideal list).
+
     The ideal list is that of alpha-nDCG.
+
+    References
+    ----------
+    Clarke et al., A Comparative Analysis of Cascade Measures for Novelty and Diversity, WSDM
+    2011.
 
     Examples
     --------
@@ -385,6 +403,8 @@ class nNRBP(NRBP):
 @dataclass(frozen=True)
 class StRecall(Novelty):
     """Subtopic recall: the fraction of the subtopics that the first k ranks cover.
+
+    StRecall@k = (subtopics with a relevant document in the first k ranks) / (subtopics).
 
     Parameters
     ----------
@@ -422,6 +442,8 @@ class StRecall(Novelty):
 class PIA(StRecall):
     """Intent-aware precision: the mean over the subtopics of the precision in the first k ranks.
 
+    P-IA@k = (sum over the subtopics of P@k) / (subtopics).
+
     Parameters
     ----------
     cutoff : int
@@ -453,6 +475,8 @@ class PIA(StRecall):
 @dataclass(frozen=True)
 class APIA(Diversity):
     """Intent-aware average precision: the mean of AP over the subtopics.
+
+    AP-IA = (sum over the subtopics of AP) / (subtopics).
 
     References
     ----------

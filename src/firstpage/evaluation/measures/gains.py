@@ -28,6 +28,8 @@ from firstpage.evaluation.measures.graded import ERR, Discounted, Gained, discou
 class CG(Gained):
     """Cumulative gain: the sum of the gains in the first k ranks, without a discount.
 
+    CG@k = sum over the ranks j up to k of gain_j.
+
     Parameters
     ----------
     cutoff : int, optional
@@ -59,6 +61,8 @@ class CG(Gained):
 @dataclass(frozen=True)
 class nERR(ERR):
     """Normalized ERR: ERR divided by the ERR of the ideal order of the judged documents.
+
+    nERR@k = ERR@k / (ERR@k of the ideal order).
 
     References
     ----------
@@ -132,6 +136,10 @@ class G(Gained):
     gain of the ideal list in the first j ranks, at least 1 per rank, minus that of the ranking.
     Tied documents all have their mean gain.
 
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -155,6 +163,10 @@ class NDCGrel(Discounted):
 
     A document is relevant here if it has a gain.  One that was not retrieved counts with the NDCG
     of the entire list.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -181,6 +193,10 @@ class Rndcg(NDCGrel):
     With 5 documents of the best grade, 3 of the next, and 10 of the lowest grade with a gain, these
     are the ranks 5, 8 and 18.  The end of the list is one more, if the list is at least two ranks
     longer.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------

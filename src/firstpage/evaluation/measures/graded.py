@@ -290,6 +290,8 @@ class NDCG(Discounted):
 class MeanNDCG(Discounted):
     """The mean of NDCG@1 .. NDCG@n over all n ranks of a list, as the LETOR tool reports it.
 
+    MeanNDCG = (NDCG@1 + NDCG@2 + .. + NDCG@n) / n.
+
     Raises
     ------
     MeasureError

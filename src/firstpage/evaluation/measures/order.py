@@ -75,6 +75,8 @@ class Tau(Measure):
 class PairAccuracy(Measure):
     """Pairwise accuracy: the fraction of preferences that the ranking agrees with.
 
+    PairAccuracy = (pairs in the order of the labels) / (pairs with different labels).
+
     A preference is a pair of documents with different labels; a pair with tied scores counts 1/2.
     A query without preferences has the value 0.
 

@@ -46,6 +46,10 @@ class IPrec(Binary):
     recall : float, default 0.0
         The recall x, from 0 to 1.  ``IPrec@0.1`` and ``iprec_at_recall_0.10`` set it too.
 
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -79,6 +83,12 @@ def _at_recalls(
 class AP11(Binary):
     """Eleven-point average precision: the mean of IPrec at the recalls 0, 0.1, .. 1.
 
+    AP11 = (IPrec(recall=0) + IPrec(recall=0.1) + .. + IPrec(recall=1)) / 11.
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, chapter 8.
+
     Examples
     --------
     >>> import firstpage as fp
@@ -94,6 +104,8 @@ class AP11(Binary):
 @dataclass(frozen=True)
 class GMAP(AP):
     """Geometric mean average precision: the geometric mean of AP over the queries.
+
+    GMAP = exp(mean over the queries of log(max(AP, 0.00001))).
 
     It rewards improvements of the hardest queries.  Values per query are natural logarithms of AP,
     at least log(0.00001), so that tests of differences compare geometric means.
@@ -124,7 +136,13 @@ class GMAP(AP):
 class GMbpref(bpref):
     """Geometric mean of bpref over the queries.
 
+    GMbpref = exp(mean over the queries of log(max(bpref, 0.00001))).
+
     Values per query are natural logarithms of bpref, at least log(0.00001).
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -190,7 +208,14 @@ class infAP(Binary):
 class binG(Binary):
     """Binary G: the mean over relevant documents of 1 / log2(2 + non-relevant ones above).
 
+    binG = (1/R) * sum over the relevant documents in the list of 1 / log2(2 + n), R being the
+    number of judged relevant documents, and n that of the other documents above.
+
     Unjudged documents are not relevant; relevant documents that were not retrieved contribute 0.
+
+    References
+    ----------
+    trec_eval of NIST, https://github.com/usnistgov/trec_eval.
 
     Examples
     --------
@@ -209,6 +234,8 @@ class binG(Binary):
 @dataclass(frozen=True)
 class Accuracy(Binary):
     """The fraction of pairs of retrieved documents in which the relevant one ranks first.
+
+    Accuracy@k = (pairs in which the relevant document is above) / (pairs).
 
     A pair consists of a relevant and another document, both in the first k ranks.  Unjudged
     documents are not relevant.  A query without such pairs has the value 0.
