@@ -31,6 +31,7 @@ from firstpage.serving.served_model import load
 from firstpage.serving.watched_model import WatchedModel
 from tests.cli.conftest import run as run  # a fixture
 from tests.core.http.test_slow_clients import wait_for
+from tests.logs import captured_log
 from tests.serving.conftest import TestClient, body, linear_model, write_model
 from tests.serving.conftest import dataset as features
 from tests.serving.test_event_log import stored_rows
@@ -236,6 +237,10 @@ def test_models_with_the_same_features_compute_them_once(
         ({"arms": [TWO[0], TWO[0]]}, "two arms have the same name"),
         ({"shares": [0.5]}, "'shares' needs one number per arm"),
         ({"shares": [0.9, 0.9]}, "add up to more than 1"),
+        (
+            {"start": "2026-11-20T00:00:00Z", "end": "2026-11-20T00:00:00+01:00"},
+            "json: it ends before it starts.",
+        ),
         ({"method": "best"}, "Invalid enum value"),
         ({"colour": 1}, "unknown field `colour`"),
         ({"arms": [*TWO, {"name": "c"}], "method": "balanced"}, "'balanced' is for two arms"),
@@ -250,6 +255,16 @@ def test_settings_that_are_wrong_are_refused(
         LiveExperiment(settings_file(tmp_path, **changed), IndexSource(shop[0]))
     assert problem in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_settings_that_say_two_things_or_are_over(shop: Shop, tmp_path: Path) -> None:
+    path = settings_file(tmp_path, end="2026-01-01T00:00:00Z")
+    with captured_log("firstpage.serving") as text:
+        LiveExperiment(path, IndexSource(shop[0]))
+    assert "experiment.json: has ended; all users see the model in service." in text.getvalue()
+    path.write_text(path.read_text().replace("{", '{"method": "ab", "method": "balanced", ', 1))
+    with pytest.raises(DataError, match=r"\(the key 'method' occurs twice in one JSON object\)"):
+        LiveExperiment(path, IndexSource(shop[0]))
 
 
 def test_the_page_shows_one_list_and_logs_it(shop: Shop, tmp_path: Path) -> None:

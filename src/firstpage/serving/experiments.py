@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from firstpage.clicks import interleave
 from firstpage.core import DataError, Floats, Ints
 from firstpage.data import sort_groups
+from firstpage.data.io import RepeatedKey, unique_keys
 from firstpage.serving import event_rows
 from firstpage.serving.event_log import EventLog
 from firstpage.serving.event_rows import STORED, Time, check_fields, identified, now, stored_fields
@@ -32,6 +34,7 @@ from firstpage.serving.served_index import IndexSource, ServedIndex
 from firstpage.serving.served_model import ServedModel, load
 from firstpage.serving.workers import RemoteLog
 
+log = logging.getLogger("firstpage.serving")
 Text = Annotated[str, Meta(min_length=1, max_length=100)]
 QUICK = ("ab", "team-draft", "balanced")  # methods that take less than a millisecond
 OWN_ID = re.compile(r"[0-9a-f-]{36}\.([0-9a-f]{12})")  # of a query, with the mark of its list
@@ -108,18 +111,24 @@ class LiveExperiment:
     def __init__(self, path: Path, source: IndexSource | None = None) -> None:
         self.source = source
         try:
-            self.settings = msgspec.json.decode(path.read_bytes(), type=ExperimentSettings)
+            content = path.read_bytes()
+            self.settings = msgspec.json.decode(content, type=ExperimentSettings)
+            json.loads(content, object_pairs_hook=unique_keys)  # msgspec keeps the last
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: is not a valid experiment ({error}).") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RepeatedKey) as error:
+            raise DataError(
+                f"{path}: is not a valid experiment ({str(error).rstrip('.')})."
+            ) from None
         settings, arms = self.settings, self.settings.arms
+        begin, end = settings.start, settings.end
         self.fields = check_fields(settings.fields)
         self._shares = settings.shares or [1 / len(arms)] * len(arms)
         problems = {
             "two arms have the same name": len({arm.name for arm in arms}) < len(arms),
             "'shares' needs one number per arm": len(self._shares) != len(arms),
             "the shares add up to more than 1": sum(self._shares) > 1 + 1e-9,
+            "it ends before it starts": bool(begin and end and end <= begin),
             f"{settings.method!r} is for two arms": len(arms) != 2
             and settings.method in ("balanced", "optimized"),
             "an arm that no model ranks has a model file": any(
@@ -129,6 +138,8 @@ class LiveExperiment:
         for problem, occurs in problems.items():
             if occurs:
                 raise DataError(f"{path}: {problem}.")
+        if end is not None and end <= event_rows.clock():
+            log.warning("%s: has ended; all users see the model in service.", path)
         names = [arm.model for arm in arms if arm.model]
         self._models = {n: replace(load(path.parent / n), is_arm=True) for n in names}
         self._digests: dict[tuple[str, ...], str] = {}
