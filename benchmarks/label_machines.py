@@ -25,7 +25,7 @@ from scipy.stats import kendalltau
 
 import firstpage as fp
 from common import show, versions
-from firstpage.evaluation.planning import powered_mean
+from firstpage.evaluation.planning import document_mean, powered_mean
 
 DRAWS, JUDGED, DEPTH, SEED = 1000, 10, 10, 0
 DOCUMENTS = JUDGED * DEPTH  # judged by people in both designs of the sample of documents
@@ -116,6 +116,12 @@ def documents(grades: Grades) -> list[list[str]]:
     limits = np.searchsorted(grades.qid, np.arange(grades.qid.max() + 2))
     n = len(limits) - 1
     per_query = DOCUMENTS // n
+    names = [str(q) for q in range(n)]
+    pool = fp.Run.from_dict(
+        {q: dict.fromkeys(map(str, range(DEPTH)), per_query / DEPTH) for q in names}
+    )
+    of_all = fp.planning.QuerySample(tuple(names), np.ones(n), np.ones(n, bool))
+    most = np.full(n * DEPTH, 1 / DEPTH)
     rows = []
     for name in sorted(grades.machines):
         labels = grades.machines[name]
@@ -140,13 +146,12 @@ def documents(grades: Grades) -> list[list[str]]:
                 None,
                 "queries",
             )
-            chosen = np.argsort(rng.random((n, DEPTH)), axis=1)[:, :per_query]
-            spread = stratified(y, f, chosen)
-            for design, (value, (low, high)) in {
-                "queries": (whole.value, whole.interval(0.95)),
-                "documents": spread,
-            }.items():
-                errors[design].append((value - truth) ** 2)
+            drawn = np.argsort(np.argsort(rng.random((n, DEPTH)), axis=1), axis=1) < per_query
+            sample = fp.planning.DocumentSample(of_all, pool, drawn.ravel())
+            some = document_mean(sample, y[drawn] / DEPTH, f.ravel() / DEPTH, most, None, "queries")
+            for design, mean in {"queries": whole, "documents": some}.items():
+                low, high = mean.interval(0.95)
+                errors[design].append((mean.value - truth) ** 2)
                 hits[design].append(low <= truth <= high)
                 widths[design].append(high - low)
         row = [name]
@@ -157,27 +162,6 @@ def documents(grades: Grades) -> list[list[str]]:
             ]  # fmt: skip
         rows.append(row)
     return rows
-
-
-def stratified(
-    y: np.ndarray, f: np.ndarray, chosen: np.ndarray
-) -> tuple[float, tuple[float, float]]:
-    """Return the mean from some documents of every query, by inverse inclusion probability.
-
-    The weight of the machine is the regression of y on f within queries; the variance is that of
-    stratified sampling without replacement.
-    """
-    n, size = chosen.shape
-    rows = np.arange(n)[:, None]
-    ys, fs = y[rows, chosen], f[rows, chosen]
-    dy, df = (values - values.mean(axis=1, keepdims=True) for values in (ys, fs))
-    weight = float((dy * df).sum() / (df * df).sum()) if df.any() else 0.0
-    residual = ys - weight * fs
-    value = float(weight * f.mean() + residual.mean())
-    within = ((residual - residual.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / (size - 1)
-    variance = float(within.sum()) * (1 - size / y.shape[1]) / size / n**2
-    half = 1.96 * np.sqrt(variance * n * (size - 1) / (n * (size - 1) - 1))
-    return value, (value - half, value + half)
 
 
 def adjudication(grades: Grades) -> list[list[str]]:

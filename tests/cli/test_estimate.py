@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import firstpage as fp
+from tests.evaluation.planning import test_document_sample as documents
 from tests.evaluation.planning.test_estimates import HUMAN, MACHINE, SYSTEMS
 
 
@@ -90,3 +91,52 @@ def test_combining_takes_no_options_of_runs(run, files: Path) -> None:
     assert (wrong.returncode, "--measure requires RUNS" in wrong.stderr) == (2, True)
     assert not Path("all.qrels").exists()
     assert "the --sample that people judged" in run("estimate", "x.run", *sources).stderr
+
+
+def test_the_path_of_a_user(run, tmp_path: Path, monkeypatch) -> None:
+    """Runs and a machine's grades, a sample, a labeling project, grades of people, estimates."""
+    monkeypatch.chdir(tmp_path)
+    for name, table in documents.RUNS.items():
+        fp.write_run(fp.Run.from_dict(table, name), f"{name}.run")
+    fp.write_qrels(fp.Qrels.from_dict(documents.MACHINE), "machine.qrels")
+    draw = ("--documents", 4, "--seed", 2, "--drawn", "drawn.run", "-o", "sample.csv")
+    drawn = run("sample", "x.run", "y.run", *draw)
+    assert (drawn.returncode, drawn.stdout) == (0, "")
+    assert "160 of " in drawn.stderr
+    assert "of 40 of 40 queries (seed 2)" in drawn.stderr
+    sample = fp.planning.DocumentSample.read("sample.csv")
+    judged = fp.read_run("drawn.run").to_dict()
+    assert {q: set(d) for q, d in judged.items()} == {
+        q: set(d) for q, d in documents.only_drawn(sample).items()
+    }
+    fp.write_qrels(fp.Qrels.from_dict(documents.only_drawn(sample)), "people.qrels")
+    files = ("--human", "people.qrels", "--machine", "machine.qrels", "--sample", "sample.csv")
+    done = run("estimate", "x.run", "y.run", *files, "-m", "P@10", "--target", "queries", "--json")
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert (report["documents"], report["judged"]) == (160, 40)
+    truth = {
+        name: fp.evaluate(table, documents.HUMAN, measures="P@10")["P@10"]
+        for name, table in documents.RUNS.items()
+    }
+    for mean in report["means"]:
+        assert mean["low"] < truth[mean["system"]] < mean["high"] < mean["low"] + 0.2
+        assert mean["high"] - mean["low"] < mean["human_high"] - mean["human_low"]
+    text = run("estimate", "x.run", *files, "-m", "P@10").stdout
+    assert "160 documents of 40 of 40 queries judged by people" in text
+    several = run("estimate", "x.run", *files, "--machine", "machine.qrels", "-m", "P@10")
+    assert several.returncode == 0
+
+
+def test_options_are_for_documents_or_queries(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fp.write_run(fp.Run.from_dict(documents.RUNS["x"], "x"), "x.run")
+    for arguments, message in (
+        (("x.run", "--size", 3, "--depth", 5), "--depth requires --documents"),
+        (("x.run", "x.run", "--size", 3), "give one file and --size; or --documents N"),
+        (("x.run",), "give one file and --size; or --documents N"),
+        (("x.run", "--documents", 1), "--documents"),
+        (("x.run", "--documents", 2, "--sizes", "x.run"), "--sizes requires queries without"),
+    ):
+        done = run("sample", *arguments, "-o", "sample.csv")
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr

@@ -81,10 +81,11 @@ def command(
 ) -> None:
     """Estimate measures from few human judgments.
 
-    RUNS are ranked documents.  People judge a random sample of the queries, a machine judges all of
-    them.  The machine's errors on the sample correct its means, so the intervals are valid however
-    wrong it is.  Without RUNS, judgments of several sources become one file (--combined), which is
-    for training: its grades of judged queries are the human ones, so it cannot be the --machine.
+    RUNS are ranked documents.  People judge a random sample of the queries, or of the documents of
+    queries (for measures such as P and DCG), a machine judges all of them.  The machine's errors on
+    the sample correct its means, so the intervals are valid however wrong it is.  Without RUNS,
+    judgments of several sources become one file (--combined), which is for training: its grades of
+    judged queries are the human ones, so it cannot be the --machine.
     """
     kind = outputs.report_format(format_, as_json, output, outputs.TABLES)
     if not runs:

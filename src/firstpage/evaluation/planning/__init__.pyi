@@ -4,6 +4,8 @@ from firstpage.evaluation.planning.bounded_mean import BoundedSample as BoundedS
 from firstpage.evaluation.planning.combination import Combination as Combination
 from firstpage.evaluation.planning.combination import SourceWeight as SourceWeight
 from firstpage.evaluation.planning.combination import combine as combine
+from firstpage.evaluation.planning.document_sample import DocumentSample as DocumentSample
+from firstpage.evaluation.planning.document_sample import document_mean as document_mean
 from firstpage.evaluation.planning.estimates import Estimate as Estimate
 from firstpage.evaluation.planning.estimates import Estimates as Estimates
 from firstpage.evaluation.planning.estimates import estimate as estimate
@@ -23,6 +25,7 @@ from firstpage.evaluation.planning.undecided import unjudged_effect as unjudged_
 __all__ = [
     "Baseline",
     "Combination",
+    "DocumentSample",
     "Estimate",
     "Estimates",
     "Gate",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.core import DataError, Floats, MeasureError, Table, Tabular, warn
+from firstpage.core import Bools, DataError, Floats, MeasureError, Table, Tabular, warn
 from firstpage.data import Ids, Qrels, Run, match_queries
 from firstpage.evaluation.measures.base import Convention, Measure
-from firstpage.evaluation.measures.evaluate_systems import evaluate
+from firstpage.evaluation.measures.evaluate_systems import EvaluationRequest, evaluate
 from firstpage.evaluation.measures.inputs import first_ids
 from firstpage.evaluation.measures.registry import MeasureLike, measures_by_text
 from firstpage.evaluation.measures.significance import (
@@ -23,6 +23,12 @@ from firstpage.evaluation.measures.significance import (
 )
 from firstpage.evaluation.measures.sources import as_column, is_path, named_systems, read_truth
 from firstpage.evaluation.planning.combination import Combination, combine
+from firstpage.evaluation.planning.document_sample import (
+    DocumentSample,
+    document_mean,
+    document_values,
+    is_document_sample,
+)
 from firstpage.evaluation.planning.prediction_powered import (
     PoweredMean,
     Target,
@@ -49,7 +55,8 @@ class Estimate:
         p-value of a difference of 0, and corrected for the comparisons in this measure; None for
         a mean.
     machine_weight : float
-        Weight of the machine's values; 0 uses people alone.
+        Weight of the machine's values; 0 uses people alone.  With a sample of documents, the
+        weight of the machine's values of documents.
     human, human_low, human_high : float
         The estimate from the human judgments of the sample alone, with its interval.
     machine : float
@@ -98,6 +105,8 @@ class Estimates(Tabular):
         One per measure and pair of systems, or per system against the baseline.
     queries, judged : int
         Number of all queries, and of those that people judged.
+    documents : int or None
+        Number of documents that people judged, for a sample of documents.
     level : float
         Confidence level of the intervals.
     target : {"population", "queries"}
@@ -124,6 +133,7 @@ class Estimates(Tabular):
     level: float
     target: Target
     combination: Combination | None = None
+    documents: int | None = None
 
     def worth(self, estimate: Estimate) -> float:
         """Return how many human judgments of a query one machine judgment of a query is worth.
@@ -137,9 +147,9 @@ class Estimates(Tabular):
         -------
         float
             Queries that people need not judge, per query that only the machine judged; NaN if
-            people judged all queries.
+            people judged all queries, or some documents of each.
         """
-        rest = self.queries - self.judged
+        rest = 0 if self.documents is not None else self.queries - self.judged
         return (estimate.equivalent_queries - self.judged) / rest if rest else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,6 +164,7 @@ class Estimates(Tabular):
         return {
             "queries": self.queries,
             "judged": self.judged,
+            **({} if self.documents is None else {"documents": self.documents}),
             "level": self.level,
             "target": self.target,
             **combined,
@@ -171,7 +182,8 @@ class Estimates(Tabular):
             "machine alone", "weight", "as good as",
         ]  # fmt: skip
         rows = [_cells(estimate) for estimate in (*self.means, *self.differences)]
-        title = f"{self.judged} of {self.queries} queries judged by people"
+        some = "" if self.documents is None else f"{self.documents} documents of "
+        title = f"{some}{self.judged} of {self.queries} queries judged by people"
         about = "the population of queries" if self.target == "population" else "these queries"
         note = (
             f"intervals are about {about}; people alone: judgments of the sample; machine alone: "
@@ -249,8 +261,9 @@ def estimate(
         The judgments of the machine, for every query of the sample's file.  Several sources, such
         as machines and clicks, are combined (`combine`) with weights learned on the drawn queries;
         those of a query come from the human judgments of other queries.
-    sample : QuerySample or path
-        The sample, drawn before people judged.
+    sample : QuerySample, DocumentSample or path
+        The sample, drawn before people judged.  With a sample of documents, measures must be sums
+        over documents, such as P, DCG, CG and RBP.
     measures : str, Measure or iterable of these, default "NDCG@10"
         Measures to estimate.
     baseline : str, optional
@@ -304,7 +317,9 @@ def estimate(
     (-0.25, True)
     """
     if is_path(sample):
-        sample = QuerySample.read(sample)
+        sample = (DocumentSample if is_document_sample(sample) else QuerySample).read(sample)
+    documents = sample if isinstance(sample, DocumentSample) else None
+    sample = sample if documents is None else documents.queries
     check_request(int(sample.drawn.sum()), machine_weight, target, level)
     adjust_p_values(np.ones(2), correction)  # rejects an unknown correction before the work starts
     # A query that a run lacks counts 0: without it the sample would not be random.
@@ -324,6 +339,8 @@ def estimate(
                 f"{text} is not a mean over queries, so it cannot be estimated from a sample."
             )
     people = as_column(read_truth(human), Qrels)
+    if documents is not None:
+        people = documents.drawn_judgments(people)
     combination = None
     if _are_sources(machine) and len(machine) > 1:
         drawn = match_queries(Ids.from_values(sample.drawn_queries), people.queries)
@@ -331,26 +348,23 @@ def estimate(
         machine = combination.predicted
     elif _are_sources(machine):
         machine = machine[0]
-    judges = {
-        "human": (people, sample.drawn_queries),
-        "machine": (as_column(read_truth(machine), Qrels), sample.queries),
-    }
-    values = {
-        judge: {
-            name: _values(run, name, judge, qrels, queries, requested, resolved)
-            for name, run in named.items()
+    judged = as_column(read_truth(machine), Qrels)
+    settings = (machine_weight, target, level, [m.value_range for m in requested.values()])
+    if documents is None:
+        judges = {
+            "human": (people, sample.drawn_queries), "machine": (judged, sample.queries)
+        }  # fmt: skip
+        values = {
+            judge: {
+                name: _values(run, name, judge, qrels, queries, requested, resolved)
+                for name, run in named.items()
+            }
+            for judge, (qrels, queries) in judges.items()
         }
-        for judge, (qrels, queries) in judges.items()
-    }
-    job = _Job(
-        sample,
-        values["human"],
-        values["machine"],
-        machine_weight,
-        target,
-        level,
-        [measure.value_range for measure in requested.values()],
-    )
+        job = _Job(sample, sample.drawn, values["human"], values["machine"], *settings)
+    else:
+        request = EvaluationRequest(requested, resolved)
+        job = _document_job(documents, named, people, judged, request, settings)
     rows = {text: row for row, text in enumerate(requested)}
     means = [job.estimate(row, text, name) for text, row in rows.items() for name in named]
     differences = [
@@ -367,6 +381,7 @@ def estimate(
         level,
         target,
         combination,
+        None if documents is None else int(documents.drawn.sum()),
     )
 
 
@@ -375,6 +390,7 @@ class _Job:
     """The values per query of all systems by people and machine, and what is asked of them."""
 
     sample: QuerySample
+    drawn: Bools  # queries, or documents of a sample of documents
     human: Mapping[str, Floats]
     machine: Mapping[str, Floats]
     machine_weight: float | None
@@ -382,31 +398,25 @@ class _Job:
     level: float
     ranges: Sequence[tuple[float, float] | None]  # of the measures
 
-    def _estimate(
-        self, human: Floats, machine: Floats, machine_weight: float | None
+    def powered(
+        self, row: int, system: str, against: str | None, machine_weight: float | None
     ) -> PoweredMean:
+        """Return the prediction-powered mean of a measure of one system, or of a difference."""
+        human, machine = self.values(row, system, against)
+        sample = self.sample
         return powered_mean(
-            human,
-            machine,
-            self.sample.probabilities,
-            self.sample.drawn,
-            machine_weight,
-            self.target,
+            human, machine, sample.probabilities, sample.drawn, machine_weight, self.target
         )
 
     def values(self, row: int, system: str, against: str | None) -> tuple[Floats, Floats]:
-        """Return the values per query of people and machine in one measure, or differences."""
-        judges = [self.human, self.machine]
-        human, machine = (values[system][row] for values in judges)
-        if against is None:
-            return human, machine
-        return human - self.human[against][row], machine - self.machine[against][row]
+        """Return the values of people and machine in one measure, or differences."""
+        return tuple(_difference(v, row, system, against) for v in (self.human, self.machine))  # type: ignore[return-value]
 
     def estimate(self, row: int, text: str, system: str, against: str | None = None) -> Estimate:
         """Return the estimate of a system's mean, or of a difference."""
         human, machine = self.values(row, system, against)
-        powered = self._estimate(human, machine, self.machine_weight)
-        alone = self._estimate(human, machine, 0.0)
+        powered = self.powered(row, system, against, self.machine_weight)
+        alone = self.powered(row, system, against, 0.0)
         p = None if against is None else powered.p_value()
         limits = self._range(row, against, human, machine)
         value, low, high = self._cut(powered, *limits)
@@ -424,7 +434,7 @@ class _Job:
             human_value,
             human_low,
             human_high,
-            float(machine.mean()),
+            float(machine.sum()) / len(self.sample.queries),
             powered.equivalent_queries,
         )
 
@@ -456,6 +466,60 @@ class _Job:
         ]
 
 
+@dataclass(frozen=True)
+class _DocumentJob(_Job):
+    """What each document adds to the measures of all systems, where some documents are judged."""
+
+    documents: DocumentSample
+    most: Mapping[str, Floats]  # what documents of the greatest grade add
+
+    def powered(
+        self, row: int, system: str, against: str | None, machine_weight: float | None
+    ) -> PoweredMean:
+        """Return the prediction-powered mean of a measure of one system, or of a difference."""
+        most = _difference(self.most, row, system, against)
+        values = self.values(row, system, against)
+        return document_mean(self.documents, *values, most, machine_weight, self.target)
+
+
+def _difference(values: Mapping[str, Floats], row: int, system: str, against: str | None) -> Floats:
+    return np.asarray(values[system][row] - (0.0 if against is None else values[against][row]))
+
+
+def _document_job(
+    sample: DocumentSample,
+    runs: Mapping[str, Run],
+    people: Qrels,
+    machine: Qrels,
+    request: EvaluationRequest,
+    settings: Any,
+) -> _DocumentJob:
+    """Return what each document of the pool adds by its grades, and what is asked of it."""
+    labels = [sample.labels(qrels) for qrels in (people, machine)]
+    if missing := int(np.isnan(labels[1]).sum()):
+        warn(
+            f"{missing} of {len(labels[1])} documents have no machine judgments, and count as not "
+            "relevant; that costs precision, not validity."
+        )
+    human, judged = (np.nan_to_num(grades) for grades in labels)
+    greatest = np.full(len(human), max(1.0, float(human.max()), float(judged.max())))
+    values = {
+        name: document_values(run, name, sample, [greatest, human, judged], request)
+        for name, run in runs.items()
+    }
+    most, by_people, by_machine = ({name: v[at] for name, v in values.items()} for at in range(3))
+    by_people = {name: v[:, sample.drawn] for name, v in by_people.items()}
+    return _DocumentJob(
+        sample.queries,
+        sample.drawn,
+        by_people,
+        by_machine,
+        *settings,
+        sample,
+        most,  # type: ignore[call-arg]
+    )
+
+
 def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
     if baseline is not None:
         return [(name, baseline) for name in names if name != baseline]
@@ -464,15 +528,16 @@ def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
 
 def _warn_of_few(job: _Job, estimates: Iterable[Estimate], rows: Mapping[str, int]) -> None:
     """Warn where the machine errs alike on nearly all sampled queries: an interval may be short."""
-    drawn, few = job.sample.drawn, []
+    few = []
     for estimate in estimates:
         human, machine = job.values(rows[estimate.measure], estimate.system, estimate.against)
-        if count_varying(human - machine[drawn]) < min(MIN_VARYING, len(human) // 2):
+        if count_varying(human - machine[job.drawn]) < min(MIN_VARYING, len(human) // 2):
             few.append(f"{_name(estimate)} ({estimate.measure})")
     if few:
+        unit = "documents" if isinstance(job, _DocumentJob) else "queries"
         warn(
-            f"the machine's error varies on fewer than {MIN_VARYING} sampled queries in "
-            f"{first_ids(few)}; the interval may be too narrow. Draw more queries; judgments of "
+            f"the machine's error varies on fewer than {MIN_VARYING} sampled {unit} in "
+            f"{first_ids(few)}; the interval may be too narrow. Draw more {unit}; judgments of "
             "the machine must not contain those of people, as a file of --combined does."
         )
 

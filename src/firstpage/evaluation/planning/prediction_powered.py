@@ -69,12 +69,14 @@ def powered_mean(
     drawn: Bools,
     machine_weight: float | None = None,
     target: Target = "population",
+    inner: tuple[Floats, int] | None = None,
 ) -> PoweredMean:
     """Return the prediction-powered mean of one value per query.
 
     `human` has one value per drawn query, the other arrays one per query; `machine_weight` is None
     for power tuning.  The target is the mean over the population that the queries were drawn from,
     or the mean over these queries alone, whose interval omits the variance between queries.
+    `inner` has the variances of human values that are estimates, and their degrees of freedom.
     """
     sampled, p = machine[drawn], probabilities[drawn]
     tuned = machine_weight is None
@@ -100,7 +102,14 @@ def powered_mean(
     freedom = count - parameters
     # The mean over the sample and the guard's queries: residuals, and unrelated values.
     design = (count * design + GUARD_QUERIES * unrelated) / (freedom + GUARD_QUERIES)
-    complete = design + between / len(machine)
+    complete = design + between / len(machine)  # has the variances within: `between` has them
+    if inner is not None:
+        inside = float(weights @ inner[0])
+        between = max(between - inside / total, 0.0)
+        design, inside = design + inside / total**2, inside / total**2
+        if target == "queries" and design > 0:  # Satterthwaite
+            terms = (design - inside) ** 2 / freedom + inside**2 / inner[1]
+            freedom = round(design**2 / terms)
     return PoweredMean(
         float(human_mean + machine_weight * gap),
         math.sqrt(complete if target == "population" else design),
