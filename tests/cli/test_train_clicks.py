@@ -54,6 +54,20 @@ def test_trust_bias_of_clicks_propensities_corrects_clicks(run, files: Path) -> 
     assert "Mean propensities below 0.1 are raised" in done.stderr
 
 
+def test_a_click_model_corrects_clicks(run, files: Path) -> None:
+    pytest.importorskip("polars")
+    log, model = files / "log.parquet", files / "model.json"
+    done = run("clicks", "fit", log, "-m", "PBM", "-m", "RankCTR", "-o", model)
+    assert done.returncode == 0, done.stderr
+    arguments = [files / "data.txt", "--clicks", log, "--propensities", model]
+    done = run("train", "ListNet", *arguments, "-o", files / "m.json")
+    assert done.returncode == 0, done.stderr
+    assert "corrected by empirical-bayes" in done.stderr
+    data = fp.read(files / "data.txt")
+    scores = fp.load(files / "m.json").predict(data)
+    assert fp.evaluate(scores, data, measures="NDCG@10")["NDCG@10"] > 0.9
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -36,12 +36,12 @@ class KnownModel(fp.clicks.ClickModel):
         super().__init__()
         self.rates, self.examined = rates, examined
         self.attractiveness_: Any = self
+        self.parameters_ = {}
 
     def values_of(self, sessions: fp.Sessions, family: str = "attractiveness") -> np.ndarray:
         query = [int(sessions.queries[q][1:]) for q in sessions.page_query[sessions.page]]
         document = [int(sessions.documents[d][1:]) for d in sessions.document]
         return self.rates[query, document]
 
-    def log_likelihood(self, sessions: fp.Sessions) -> np.ndarray:
-        p = self.examined[sessions.rank - 1] * self.values_of(sessions)
-        return np.log(np.where(sessions.clicked, p, 1 - p))
+    def _probabilities(self, sessions: fp.Sessions, observed: bool) -> np.ndarray:
+        return self.examined[sessions.rank - 1] * self.values_of(sessions)

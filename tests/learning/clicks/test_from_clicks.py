@@ -59,7 +59,8 @@ def test_each_correction_is_its_definition() -> None:
     assert "takes 25.0% of the weight of clicks away" in str(clipped)  # (10 - 7.5) / 10
     assert "at 1 ranks from 3 is underestimated, at most by a factor of 2.00" in str(clipped)
     rotating = pages(("ab", "a"), ("ac", "c"), ("ba", "b"), ("ab", ""))
-    aware = fp.from_clicks(rotating, data, PROPENSITY, correction="policy-aware")
+    with pytest.warns(fp.FirstpageWarning, match=r"4.0 pages per query are few for policy-aware"):
+        aware = fp.from_clicks(rotating, data, PROPENSITY, correction="policy-aware")
     assert estimates(aware) == scaled({"a": 1 / 3.5, "b": 1 / 2, "c": 1 / 0.5})  # without d
     bias = fp.clicks.TrustBias._of(
         [[1, 2, 3], [1, 0.5, 0.2], *[[0.0] * 3] * 2, [0, 0.1, 0.1], *[[0.0] * 3] * 2],
@@ -161,7 +162,8 @@ def test_the_correction_for_the_cut_off_is_refused_where_the_logger_was_determin
         fp.from_clicks(log, documents(), PROPENSITY, correction="policy-aware")
     oblivious = fp.from_clicks(log, documents(), PROPENSITY)
     assert "1 documents were never displayed and are taken for irrelevant" in str(oblivious)
-    full = fp.from_clicks(log, documents(docs=2), PROPENSITY, correction="policy-aware")
+    often = pages(*[("ab", "a"), ("ba", "b")] * 5)
+    full = fp.from_clicks(often, documents(docs=2), PROPENSITY, correction="policy-aware")
     assert estimates(full) == {"a": 1.0, "b": 1.0}  # nothing is below the cut-off
 
 
@@ -178,7 +180,7 @@ def test_the_correction_for_the_cut_off_is_refused_where_the_logger_was_determin
             {"correction": "affine"},
             "correction is one of empirical-bayes, policy-aware, ips",
         ),
-        ([1, 1, 1], {"display": "logged", "correction": "ips"}, "needs another correction"),
+        ([1, 1, 1], {"display": "logged", "correction": "ips"}, "needs propensities by rank"),
         ([1, 1, 1], {"display": "logged", "correction": "policy-aware"}, "no logged propensities"),
     ],
 )
@@ -223,3 +225,60 @@ def test_corrected_clicks_rank_better_than_naive_ones() -> None:
         values[name] = fp.evaluate(ranker.predict(data), data, measures="NDCG@10")["NDCG@10"]
     assert values["naive"] + 0.03 < values["ips"]
     assert values["ips"] + 0.03 < values["aware"] > 0.93
+
+
+def cascade(sessions: int = 20_000) -> fp.Sessions:
+    """Return pages of users who go down three documents until a click satisfies them."""
+    run, grades = {"q0": {"a": 3, "b": 2, "c": 1}}, {"q0": {"a": 4, "b": 2, "c": 1}}
+    return fp.clicks.simulate(run, grades, "navigational", n_sessions=sessions, noise=2, seed=1)
+
+
+def test_a_click_model_tells_what_was_examined_on_each_page() -> None:
+    log = cascade()
+    model: Any = fp.clicks.SimplifiedDBN(prior=(1, 1)).fit(log)
+    examined = model.examination_probabilities(log, after_clicks=True)
+    second = log.rank == 2
+    above = log.clicked[np.flatnonzero(second) - 1]
+    assert examined[log.rank == 1] == pytest.approx(1.0)
+    assert examined[second][~above] == pytest.approx(1.0)  # users go on after every skip
+    satisfaction = np.append(model.satisfaction_.value, 0.0)[model.satisfaction_.rows_of(log)]
+    assert examined[second][above] == pytest.approx(
+        1 - satisfaction[np.flatnonzero(second) - 1][above]
+    )
+    aware = fp.from_clicks(log, documents(), model, correction="policy-aware")
+    pair, count = log.pairs.pair, len(log.pairs.query)
+    names = [log.documents[d] for d in log.pairs.document]
+    rates = np.bincount(pair, log.clicked, count) / np.bincount(pair, examined, count)
+    assert estimates(aware) == scaled(dict(zip(names, rates, strict=True)))
+    true = {"a": 1.0, "b": 0.5 / 0.95, "c": 0.3 / 0.95}
+    assert estimates(aware) == {name: pytest.approx(x, abs=0.03) for name, x in true.items()}
+    ips = fp.from_clicks(log, documents(), model, correction="ips", clip=0.05)
+    assert estimates(ips) == {name: pytest.approx(x, abs=0.05) for name, x in true.items()}
+    assert "Propensities below 0.05 are raised to it" in str(ips)
+    ranks = fp.clicks.estimate_propensities(log)
+    by_rank = estimates(fp.from_clicks(log, documents(), ranks, correction="policy-aware"))
+    assert by_rank["c"] < true["c"] - 0.03  # examination depends on the documents above
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (fp.clicks.Cascade().fit(SHOWN), {}, "Cascade does not tell examination from attractive"),
+        (fp.clicks.RankCTR().fit(SHOWN), {}, "RankCTR does not tell .*; take another click model"),
+        (fp.clicks.PBM(), {}, r"PBM is not fitted; call fit\(sessions\) first"),
+        (fp.clicks.PBM().fit(SHOWN), {"display": "logged"}, "needs propensities by rank"),
+    ],
+)
+def test_click_models_that_tell_no_examination_are_refused(model, options, message) -> None:
+    with pytest.raises(fp.DataError, match=message):
+        fp.from_clicks(SHOWN, documents(), model, **options)
+
+
+def test_shrinkage_on_thin_logs_is_warned_about() -> None:
+    log = pages(*[("abc", "a"), ("bca", "b")] * 4)
+    message = r"8.0 pages per query are few for empirical-bayes: .* take the correction ips"
+    with pytest.warns(fp.FirstpageWarning, match=message):
+        fp.from_clicks(log, documents(), PROPENSITY, correction="empirical-bayes")
+    assert fp.from_clicks(log, documents(), PROPENSITY).correction == "ips"  # without a warning
+    often = pages(*[("abc", "a"), ("bca", "b")] * 5)
+    fp.from_clicks(often, documents(), PROPENSITY, correction="empirical-bayes")

@@ -10,7 +10,7 @@ import click
 from firstpage.cli import options, shared
 from firstpage.cli.clicks.log_options import query_option, read_plain_log, with_ids
 from firstpage.cli.ranker_options import prepare_for_pairs
-from firstpage.clicks import Propensities, TrustBias
+from firstpage.clicks import ClickModel, Propensities, TrustBias, load_model
 from firstpage.core import DataError
 from firstpage.data import Dataset
 from firstpage.data.shards import Shards
@@ -29,7 +29,8 @@ click_options = options.combine(
     click.option(
         "--propensities",
         type=options.FILE,
-        help="Propensities or trust bias (`clicks propensities -o`, `--trust-to`) of --clicks.",
+        help="Propensities or trust bias (`clicks propensities -o`, `--trust-to`) or click model "
+        "(`clicks fit -o`) of --clicks.",
     ),
     click.option(
         "--correction",
@@ -81,12 +82,12 @@ def check_clicks(ranker: Ranker, **others: Any) -> bool:
     return True
 
 
-def _read_propensities(path: Path) -> Propensities | TrustBias:
-    """Return the content of a file of propensities, or of trust bias."""
-    try:
-        return Propensities.load(path)
-    except DataError as error:
+def _read_propensities(path: Path) -> Propensities | TrustBias | ClickModel:
+    """Return the content of a file of propensities, of trust bias, or of a click model."""
+    errors = []
+    for read in (Propensities.load, TrustBias.load, load_model):
         try:
-            return TrustBias.load(path)
-        except DataError:
-            raise error from None
+            return read(path)
+        except DataError as error:
+            errors.append(error)
+    raise errors[0]

@@ -31,7 +31,7 @@ import numpy as np
 
 from firstpage.clicks.judgments.shrinkage import BinomialRate, PoissonRate, RateFamily
 from firstpage.clicks.models import ClickModel, click_model
-from firstpage.clicks.models.pages import down_to_last_click
+from firstpage.clicks.models.pages import down_to_last_click, totals
 from firstpage.clicks.position_bias.propensities import Propensities
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import Array, Bools, DataError, Floats, Ints
@@ -55,8 +55,7 @@ class ClickCounts(NamedTuple):
 
 def _ctr(sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
     """Return clicks and impressions."""
-    clicks, trials = np.bincount(pair, sessions.clicked, pairs), np.bincount(pair, minlength=pairs)
-    return _sums_of(clicks, trials, BinomialRate())
+    return _sums_of(pair, sessions.clicked, np.ones(len(pair)), pairs)
 
 
 def _coec(sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
@@ -66,11 +65,8 @@ def _coec(sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
         layout = sessions.layout + 1  # -1 is an unknown one
         place = place * (int(layout.max()) + 1) + np.repeat(layout, np.diff(sessions.offsets))
     place = np.unique(place, return_inverse=True)[1]
-    clicks, shown, mean = (
-        np.bincount(place, sessions.clicked),
-        np.bincount(place),
-        sessions.clicked.mean(),
-    )
+    clicks, shown = np.bincount(place, sessions.clicked), np.bincount(place)
+    mean = sessions.clicked.mean()
     counts = _ratio(sessions.clicked, (clicks / shown)[place], pair, pairs)
     relative = (clicks + 1) / (shown * mean + 1)  # ranks with few impressions are as all
     of_pair = np.bincount(pair, relative[place] ** RANKING_SHARE, pairs)
@@ -83,9 +79,7 @@ def _sdbn(part: str, sessions: Sessions, pair: Ints, pairs: int) -> ClickCounts:
     examined, last = down_to_last_click(sessions.offsets, sessions.clicked)
     hits = sessions.clicked if part == "attractiveness" else last
     trials = sessions.clicked if part == "satisfaction" else examined
-    return _sums_of(
-        np.bincount(pair, hits, pairs), np.bincount(pair, trials, pairs), BinomialRate()
-    )
+    return _sums_of(pair, hits, trials, pairs)
 
 
 COUNTED: dict[str, Callable[[Sessions, Ints, int], ClickCounts]] = {
@@ -126,14 +120,11 @@ def _by_model(sessions: Sessions, model: ClickModel, pair: Ints, pairs: int) -> 
     """
     attractiveness = np.clip(model.values_of(sessions), EPS, 1 - EPS)
     clicked = sessions.clicked
-    observed = np.exp(model.log_likelihood(sessions))
-    probability = np.where(clicked, observed, 1 - observed)
-    examined = np.clip(probability / attractiveness, EPS, 1.0)
+    examined = np.clip(model.examination_probabilities(sessions, after_clicks=True), EPS, 1.0)
     weight = examined * (1 - attractiveness) / (1 - np.minimum(examined * attractiveness, 1 - EPS))
-    trials = np.bincount(pair, weight, pairs)
     score = np.where(clicked, 1 - attractiveness, -attractiveness * weight)
-    successes = np.bincount(pair, score + attractiveness * weight, pairs)
-    return _sums_of(np.clip(successes, 0.0, trials), trials, BinomialRate())
+    counts = _sums_of(pair, score + attractiveness * weight, weight, pairs)
+    return counts._replace(successes=np.clip(counts.successes, 0.0, counts.trials))
 
 
 def _ratio(clicked: Bools, expected: Floats, pair: Ints, pairs: int) -> ClickCounts:
@@ -142,13 +133,13 @@ def _ratio(clicked: Bools, expected: Floats, pair: Ints, pairs: int) -> ClickCou
     A click is a Bernoulli variable: clicks vary by the factor 1 - m sum(e^2) / sum(e) less than
     Poisson counts, m being the mean rate.  Both are divided by it, so that their ratio remains.
     """
-    clicks, trials = np.bincount(pair, clicked, pairs), np.bincount(pair, expected, pairs)
+    clicks, trials, _, _ = _sums_of(pair, clicked, expected, pairs)
     squares = np.bincount(pair, expected**2, pairs) * clicked.sum() / max(expected.sum(), EPS)
     dispersion = 1 - np.divide(squares, trials, out=np.zeros(pairs), where=trials > 0)
     dispersion = np.clip(dispersion, MIN_DISPERSION, 1.0)
-    return _sums_of(clicks / dispersion, trials / dispersion, PoissonRate())
+    return ClickCounts(clicks / dispersion, trials / dispersion, PoissonRate())
 
 
-def _sums_of(successes: Array, trials: Array, family: RateFamily) -> ClickCounts:
-    """Return counts of sums."""
-    return ClickCounts(successes.astype(np.float64), trials.astype(np.float64), family)
+def _sums_of(pair: Ints, successes: Array, trials: Array, pairs: int) -> ClickCounts:
+    """Return the sums of successes and trials per pair."""
+    return ClickCounts(totals(pair, successes, pairs), totals(pair, trials, pairs), BinomialRate())

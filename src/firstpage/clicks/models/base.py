@@ -111,15 +111,14 @@ class ClickModel:
         if self.iterations is not None:
             check_number(self, "iterations", minimum=1, integer=True)
         if self.prior is not None:
-            valid = isinstance(self.prior, (tuple, list)) and len(self.prior) == 2
-            if not valid or not all(
-                isinstance(x, (int, float)) and 0 < x < np.inf for x in self.prior
-            ):
+            pair = self.prior if isinstance(self.prior, (tuple, list)) else ()
+            valid = [float(x) for x in pair if isinstance(x, (int, float)) and 0 < x < np.inf]
+            if len(pair) != 2 or len(valid) != 2:
                 raise ParameterError(
                     "prior must be two positive numbers, pseudo-clicks and pseudo-skips; got "
                     f"{self.prior!r}."
                 )
-            self.prior = (float(self.prior[0]), float(self.prior[1]))
+            self.prior = (valid[0], valid[1])
         if self.features is not None:
             if not isinstance(self.features, Dataset) or self.features.docids is None:
                 raise ParameterError("features must be a Dataset with the ids of its documents.")
@@ -241,11 +240,9 @@ class ClickModel:
             self.parameters_["features"] = state.weights
         means = ((name, map(np.mean, prior)) for name, prior in state.priors.items())
         self.priors_ = {name: (float(a), float(b)) for name, (a, b) in means}
-        self.log_likelihood_ = last.log_likelihood
-        self.impressions_ = sessions.n_impressions
-        self.iterations_ = state.steps
+        self.log_likelihood_, self.impressions_ = last.log_likelihood, sessions.n_impressions
+        self.iterations_, self.objectives_ = state.steps, state.objectives
         self.converged_ = state.converged or self._iterations() is not None
-        self.objectives_ = state.objectives
         if not self.converged_:
             warn(f"{self.name}: the fit did not converge in {state.steps} steps.")
         empty = Counts(np.zeros(pages.n_pairs), np.zeros(pages.n_pairs))
@@ -260,11 +257,10 @@ class ClickModel:
         self, name: str, queries: Sequence[str], documents: Sequence[str], columns: Sequence[Any]
     ) -> None:
         """Set the table of pairs of a family: query, document, value, impressions, hits, trials."""
-        query, document = (np.asarray(x, np.int64) for x in columns[:2])
-        value, shown, hits, trials = (np.asarray(x, np.float64) for x in columns[2:])
-        names = tuple(queries), tuple(documents)
-        table = PairValues(*names, query, document, value, shown, hits, trials, self.priors_[name])
-        setattr(self, f"{name}_", table)
+        pairs = [np.asarray(x, np.int64) for x in columns[:2]]
+        numbers = [np.asarray(x, np.float64) for x in columns[2:]]
+        table: Any = (tuple(queries), tuple(documents), *pairs, *numbers, self.priors_[name])
+        setattr(self, f"{name}_", PairValues(*table))
 
     def _prepare(self, pages: CountedPages) -> tuple[dict[str, int], dict[str, int]]:
         """Return the size of each family of probabilities, and the index of those that are 1."""
@@ -355,20 +351,25 @@ class ClickModel:
         self._check_fitted()
         return self._probabilities(sessions, False)
 
-    def examination_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability that each impression is examined, over all clicks above it.
+    def examination_probabilities(self, sessions: Sessions, after_clicks: bool = False) -> Floats:
+        """Return the probability that each impression is examined.
 
         Parameters
         ----------
         sessions : Sessions
-            Pages of results; their clicks are not read.
+            Pages of results.
+        after_clicks : bool, default False
+            Return the probability given the clicks and skips above the impression on its page.  By
+            default it is that over all possible clicks above, and those of the pages are not read.
 
         Returns
         -------
         array of float
             One value per impression.
         """
-        return self.click_probabilities(sessions) / self.values_of(sessions)
+        self._check_fitted()
+        values = np.maximum(self.values_of(sessions), LEAST_PROBABILITY)
+        return self._probabilities(sessions, after_clicks) / values
 
     def simulate(self, sessions: Sessions, seed: int = 0) -> Sessions:
         """Return pages with simulated clicks.

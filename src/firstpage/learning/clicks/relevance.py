@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstpage.clicks import PoissonRate, Sessions, bias_by_rank, grouped_ids, shrink
+from firstpage.clicks import ClickModel, PoissonRate, Sessions, bias_by_rank, grouped_ids, shrink
 from firstpage.core import Bools, DataError, Floats, Ints
 from firstpage.data import Qrels
 
@@ -16,6 +16,7 @@ Display = Literal["estimated", "logged"]
 CORRECTIONS = ("empirical-bayes", "policy-aware", "ips")
 DISPLAYS = ("estimated", "logged")
 MIN_PAGES = 10  # per query in the mean, below which inverse propensities rank better
+MIN_EXAMINED = 1e-6  # probability of examination by a click model
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +55,15 @@ def estimate_relevance(
 ) -> Relevance:
     """Return the relevance per query and document: mean click, by the probability of examination.
 
-    P(click at rank k) = alpha[k] * relevance + beta[k]; propensities are alpha, with beta = 0.
+    P(click at rank k) = alpha[k] * relevance + beta[k]; propensities are alpha, with beta = 0.  A
+    click model gives each impression its own alpha, by the clicks above it.
     With "ips" each click is divided by alpha at its rank; with "policy-aware" the clicks of a
     document by the mean alpha over all pages of its query, 0 on those that do not display it;
     "empirical-bayes" shrinks this estimate towards the mean of the query.  None takes the last one
     if there are propensities, pages enough, and documents of the first page vary, else "ips".
     """
-    alpha, beta, name = bias_by_rank(propensities, sessions)
+    model = propensities if isinstance(propensities, ClickModel) else None
+    alpha, beta, name = bias_by_rank(None if model else propensities, sessions)
     known = sessions.rank < len(alpha)
     ranks = sessions.rank[known].astype(np.int64)
     _check_ranks(alpha, ranks, name)
@@ -70,6 +73,8 @@ def estimate_relevance(
     pages = all_pages[of_query]
     clicked = sessions.clicked[known]
     examined, gain = alpha[ranks], clicked - beta[ranks]
+    if model is not None:
+        examined = _by_model(model, sessions)
     shown = np.bincount(pair, minlength=len(pages))
     rotates = bool((shown[shown > 0] < pages[shown > 0]).any())
     if correction is None:
@@ -111,7 +116,7 @@ def estimate_relevance(
         correction,
         float(weights.sum() ** 2 / np.square(weights).sum()) if len(weights) else 0.0,
         {text: count for text, count in decisions.items() if count},
-        _clipping(clip, correction, alpha, ranks[clicked]),
+        _clipping(clip, correction, None if model else alpha, ranks[clicked]),
     )
 
 
@@ -125,6 +130,16 @@ def _check_ranks(alpha: Floats, ranks: Ints, name: str) -> None:
             f"{f'{alpha[rank]:g}' if is_known else 'not known'}, and {counts[rank]:,} impressions "
             f"are at rank {rank}{': clicks there cannot be weighted' if is_known else ''}."
         )
+
+
+def _by_model(model: ClickModel, sessions: Sessions) -> Floats:
+    """Return the probability that each impression is examined, given the clicks above it."""
+    if model.first_click_only or not model.uses_documents:
+        raise DataError(
+            f"{model.name} does not tell examination from attractiveness below a click; take "
+            "another click model, such as PBM or SimplifiedDBN."
+        )
+    return np.clip(model.examination_probabilities(sessions, True), MIN_EXAMINED, 1.0)
 
 
 def _logged(sessions: Sessions, known: Bools, pair: Ints, examined: Floats, pairs: int) -> Floats:
@@ -150,14 +165,17 @@ def _logged(sessions: Sessions, known: Bools, pair: Ints, examined: Floats, pair
     return means
 
 
-def _clipping(clip: float | None, correction: str, alpha: Floats, clicked: Ints) -> list[str]:
-    """Return a sentence on the bias of clipping."""
+def _clipping(
+    clip: float | None, correction: str, alpha: Floats | None, clicked: Ints
+) -> list[str]:
+    """Return a sentence on the bias of clipping; alpha is None with a click model."""
     if clip is None:
         return []
-    if correction != "ips":
+    if correction != "ips" or alpha is None:
+        which = "Propensities" if correction == "ips" else "Mean propensities"
         return [
-            f"Mean propensities below {clip:g} are raised to it: documents that were displayed "
-            "rarely or low are underestimated."
+            f"{which} below {clip:g} are raised to it: documents that were displayed rarely or low "
+            "are underestimated."
         ]
     weight = 1.0 / alpha[clicked]
     lost = 1.0 - np.minimum(weight, 1.0 / clip).sum() / weight.sum() if len(weight) else 0.0

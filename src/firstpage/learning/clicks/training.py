@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from firstpage.clicks import Sessions
-from firstpage.core import DataError, Floats
+from firstpage.clicks import ClickModel, Sessions
+from firstpage.core import DataError, Floats, warn
 from firstpage.data import Dataset, join_labels, match_queries
 from firstpage.data.preferences import PreferencePairs
 from firstpage.learning.clicks.relevance import (
     CORRECTIONS,
     DISPLAYS,
+    MIN_PAGES,
     Correction,
     Display,
     Relevance,
@@ -115,10 +116,12 @@ def from_clicks(
         Pages of results with clicks.
     features : Dataset
         The documents of the queries with their features and ids; its labels are not used.
-    propensities : Propensities, TrustBias, mapping or sequence, optional
+    propensities : Propensities, TrustBias, click model, mapping or sequence, optional
         The probability that ranks are examined: an estimate, one number per rank from rank 1, or
-        {rank: propensity}.  `TrustBias` corrects clicks by slope and offset.  Impressions below the
-        last known rank are left out.  None takes clicks as they are, as if all ranks were examined.
+        {rank: propensity}.  `TrustBias` corrects clicks by slope and offset.  A fitted click model
+        gives each impression the probability that it was examined, given the clicks above it on the
+        page, for users who stop after a good result.  Impressions below the last known rank are
+        left out.  None takes clicks as they are, as if all ranks were examined.
     correction : {"empirical-bayes", "policy-aware", "ips"}, optional
         "ips" divides each click by the propensity of its rank, and takes documents that were never
         displayed for irrelevant.  "policy-aware" divides the clicks of a document by its mean
@@ -149,7 +152,8 @@ def from_clicks(
     Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017;
     Vardasbi, Oosterhuis and de Rijke, "When inverse propensity scoring does not work", CIKM 2020
     (trust bias); Oosterhuis and de Rijke, "Policy-aware unbiased learning to rank for top-k
-    rankings", SIGIR 2020.
+    rankings", SIGIR 2020; Vardasbi, de Rijke and Markov, "Cascade model-based propensity estimation
+    for counterfactual learning to rank", SIGIR 2020 (click models).
 
     Examples
     --------
@@ -167,11 +171,19 @@ def from_clicks(
         )
     if clip is not None and not 0 < clip <= 1:
         raise DataError(f"clip is above 0 and at most 1; got {clip!r}.")
-    if display == "logged" and correction == "ips":
-        raise DataError("display='logged' needs another correction than 'ips'.")
+    if display == "logged" and (correction == "ips" or isinstance(propensities, ClickModel)):
+        raise DataError("display='logged' needs propensities by rank, and not the correction ips.")
     relevance = estimate_relevance(sessions, propensities, correction, display, clip)
     label = "naive" if propensities is None else relevance.correction
     data, pages, decisions = _joined(sessions, features, relevance)
+    mean_pages = float(relevance.pages.mean())
+    if relevance.correction != "ips" and mean_pages < MIN_PAGES:
+        warn(
+            f"{sessions.source}: {mean_pages:.1f} pages per query are few for "
+            f"{relevance.correction}: with fewer than {MIN_PAGES}, rankers of simulated clicks got "
+            "worse than with clicks as they are, most of all with trust bias; take the correction "
+            "ips, or more pages."
+        )
     best = np.maximum.reduceat(data.y, data.offsets[:-1])
     clicked = best > 0
     if not clicked.any():
