@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from firstpage.data import Ids, Run, join_documents, match_queries, sort_groups
 from firstpage.evaluation.measures import Convention, Evaluation, Measure
 
 RankingMethod = Literal["policy-aware", "ips", "snips", "dr", "dm"]
-METHODS = ("policy-aware", "ips", "snips", "dr", "dm")
+METHODS = get_args(RankingMethod)
 MIN_SUPPORT = 0.8  # of the weight of the first ranks must be on documents that the log displayed
 FULL_SUPPORT = 0.999
 MIN_EFFECTIVE = 100  # impressions
@@ -241,37 +241,35 @@ class ClickLog:
         s, table = self.sessions, self.examination
         if table is None:
             assert s.propensity is not None
-            bias = s.propensity
-            zero = bias <= 0
-            if zero.any():
+            bias, zero = s.propensity, s.rank[s.propensity <= 0]
+            if len(zero):
                 raise DataError(
-                    f"{s.source}: {int(zero.sum()):,} impressions, the first at rank "
-                    f"{s.rank[zero][0]}, have a logged propensity of 0."
+                    f"{s.source}: {len(zero):,} impressions, the first at rank {zero[0]}, have a "
+                    "logged propensity of 0."
                 )
         else:
             bias = np.r_[table, np.nan][np.minimum(s.rank - 1, len(table))]
         known = np.isfinite(bias)
         if not known.all():
-            rank = s.rank[~known].min()
             warn(
                 f"{int((~known).sum()):,} of {len(known):,} impressions are at ranks without a "
-                f"propensity (the first: {rank}); they count as not displayed."
+                f"propensity (the first: {s.rank[~known].min()}); they count as not displayed."
             )
-        depth = int(s.rank.max(initial=0)) + 1
+        depth, users = int(s.rank.max(initial=0)) + 1, 1
         key = s.pairs.pair * depth + s.rank
         if self.by == "user":
-            key = key * len(s.users) + self.page_group[s.page]
+            users = len(s.users)
+            key = key * users + self.page_group[s.page]
         distinct, cell = _numbered(key[known])
-        pair_rank = distinct // len(s.users) if self.by == "user" else distinct
-        pair = pair_rank // depth
-        of_group = distinct % len(s.users) if self.by == "user" else s.pairs.query[pair]
+        pair, rank = np.divmod(distinct // users, depth)
+        of_group = distinct % users if self.by == "user" else s.pairs.query[pair]
         clicked, inverse = s.clicked[known], 1 / bias[known]
         if self.clip is not None:
             inverse = np.minimum(inverse, self.clip)
         values = (None, clicked, bias[known], inverse, inverse**2, inverse * clicked)
         sums = [np.bincount(cell, v, len(distinct)).astype(np.float64) for v in values]
         shown, clicks, total, *rest = sums
-        return ClickCells(pair, pair_rank % depth, of_group, shown, clicks, total / shown, *rest)
+        return ClickCells(pair, rank, of_group, shown, clicks, total / shown, *rest)
 
     @cached_property
     def pair_totals(self) -> tuple[Floats, Floats, Floats]:
@@ -400,7 +398,12 @@ def evaluate_clicks(
     run = system if isinstance(system, Run) else Run.from_dict(system)
     if method is None:
         method = "ips" if log.examination is None else "policy-aware"
-    _check_method(log, method, rewards)
+    if method not in METHODS:
+        raise DataError(f"the method is one of {', '.join(METHODS)}; got {method!r}.")
+    if method == "policy-aware" and log.examination is None:
+        raise DataError("policy-aware needs the propensities of ranks; take ips or snips.")
+    if (rewards is None) == (method in ("dr", "dm")):
+        raise DataError("rewards are for dr and dm, which need them: predictions by document.")
     if isinstance(measures, str):
         measures = measures.split(",")
     parsed = [ClickMeasure.parse(text) for text in dict.fromkeys(measures)]
@@ -408,16 +411,6 @@ def evaluate_clicks(
         parsed = parsed[:1]  # the default
     model = rewards if rewards is None or isinstance(rewards, Run) else Run.from_dict(rewards)
     return _Estimation(log, run, method, model, level).evaluation(parsed, name)
-
-
-def _check_method(log: ClickLog, method: str, rewards: Any) -> None:
-    """Refuse a method that is not known, or lacks what it needs."""
-    if method not in METHODS:
-        raise DataError(f"the method is one of {', '.join(METHODS)}; got {method!r}.")
-    if method == "policy-aware" and log.examination is None:
-        raise DataError("policy-aware needs the propensities of ranks; take ips or snips.")
-    if (rewards is None) == (method in ("dr", "dm")):
-        raise DataError("rewards are for dr and dm, which need them: predictions by document.")
 
 
 @dataclass(frozen=True)
@@ -538,19 +531,18 @@ class _Estimation:
             base = totals(target.query, weight * predicted, len(pages))
             model[target.pair[there]] = predicted[there]
         control = weights * bias
-        if self.method == "snips":
-            factor = float(pages @ mass) / max(float(control.sum()), 1e-300)
-            ratio = float(clicks.sum()) / max(float(control.sum()), 1e-300)
-            base, sums = ratio * mass, factor * (clicks - ratio * control)
-        elif self.method == "ips":
-            sums = clicks
-        else:
-            sums = (clicks - control * model[cells.pair]) * (self.method != "dm")
         effective = float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
         used = int(cells.shown[scale > 0].sum())
-        return EstimateTerms(
-            base, sums, support, *((0.0, 0) if self.method == "dm" else (effective, used))
-        )
+        if self.method == "snips":
+            total = max(float(control.sum()), 1e-300)
+            ratio = float(clicks.sum()) / total
+            clicks = float(pages @ mass) / total * (clicks - ratio * control)
+            return EstimateTerms(ratio * mass, clicks, support, effective, used)
+        if self.method == "dm":
+            return EstimateTerms(base, 0.0 * clicks, support, 0.0, 0)
+        if self.method != "ips":
+            clicks = clicks - control * model[cells.pair]
+        return EstimateTerms(base, clicks, support, effective, used)
 
     def _predicted(self, target: NewRanking) -> Floats:
         """Return the reward model's number for each document of the target."""
@@ -558,28 +550,29 @@ class _Estimation:
         rewards, run = self.rewards, self.run
         partner = match_queries(run.queries, rewards.queries)
         rows = join_documents(run, rewards, partner, "the rewards")[target.row]
-        missing = rows < 0
-        if missing.any():
-            row = int(np.argmax(missing))
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
             raise DataError(
-                f"the rewards lack {int(missing.sum()):,} of {len(rows):,} documents of "
-                f"{self._name} (the first: {run.docids[target.row[row]]} of "
-                f"{self.log.sessions.queries[target.query[row]]})."
+                f"the rewards lack {len(missing):,} of {len(rows):,} documents of {self._name} "
+                f"(the first: {self._document(target, missing[0])})."
             )
         return rewards.scores[rows]
+
+    def _document(self, target: NewRanking, row: Any) -> str:
+        """Return the document in a row of the target, and its query."""
+        query = self.log.sessions.queries[target.query[row]]
+        return f"{self.run.docids[target.row[row]]} of {query}"
 
     def _check_support(
         self, text: str, supported: float, terms: EstimateTerms, target: NewRanking
     ) -> None:
         """Refuse an estimate without support; warn where a part of it has none, or it is thin."""
         if supported < FULL_SUPPORT and self.method not in ("dr", "dm"):
-            row = int(np.argmin(terms.support))
             at_rank = "" if self.log.examination is not None else " at their new ranks"
             problem = (
                 f"{self._name}: {1 - supported:.1%} of the weight of {text} is on documents that "
                 f"the pages of the log do not have{at_rank} (the first: "
-                f"{self.run.docids[target.row[row]]} of "
-                f"{self.log.sessions.queries[target.query[row]]})"
+                f"{self._document(target, np.argmin(terms.support))})"
             )
             if supported < MIN_SUPPORT:
                 raise DataError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firstpage.clicks.models.pages import totals
 from firstpage.clicks.sessions import Sessions
 from firstpage.core import Array, Chart, DataError, Floats, Ints, Table, Tabular, curves, stacked
 
@@ -70,13 +71,8 @@ class LogDescription(Tabular):
 
     def summary_table(self) -> Table:
         """Return the click-through rates by rank as a table."""
-        rows = [
-            [
-                f"{row['rank']}", f"{row['impressions']:,}", f"{row['clicked']:,}",
-                f"{row['rate']:.4f}", f"[{row['low']:.4f}, {row['high']:.4f}]",
-            ]
-            for row in self.ranks
-        ]  # fmt: skip
+        form = "{rank}|{impressions:,}|{clicked:,}|{rate:.4f}|[{low:.4f}, {high:.4f}]"
+        rows = [form.format(**row).split("|") for row in self.ranks]
         head = ["rank", "impressions", "clicked", "click-through", "95 % by query"]
         return Table(head, rows, left_aligned=0)
 
@@ -148,18 +144,12 @@ def describe(sessions: Sessions) -> LogDescription:
     shown = np.bincount(cell // depth, cell_shown)
     several = np.bincount(cell // depth) > 1
     counts = {
-        "sessions": len(np.unique(sessions.session)),
-        "pages": sessions.n_pages,
-        "impressions": sessions.n_impressions,
-        "clicks": int(sessions.clicks.sum()),
-        "queries": len(pages),
-        "documents": len(np.unique(sessions.document)),
-        "pairs": len(shown),
-    }
-    moved = {
-        "pairs": float(several.mean()),
-        "impressions": float(shown[several].sum() / sessions.n_impressions),
-    }
+        "sessions": len(np.unique(sessions.session)), "pages": sessions.n_pages,
+        "impressions": sessions.n_impressions, "clicks": int(sessions.clicks.sum()),
+        "queries": len(pages), "documents": len(np.unique(sessions.document)), "pairs": len(shown),
+    }  # fmt: skip
+    fraction = float(shown[several].sum() / sessions.n_impressions)
+    moved = {"pairs": float(several.mean()), "impressions": fraction}
     ranks = _by_rank(pairs.query[cell // depth], cell % depth, cell_shown, cell_clicked)
     thin = _thin(pages, shown, moved["impressions"], ranks)
     return LogDescription(
@@ -213,9 +203,8 @@ def _by_rank(query: Ints, rank: Ints, shown: Floats, clicked: Floats) -> tuple[d
     rows = []
     for each in np.unique(rank).tolist():
         at = rank == each
-        of_query: Floats = np.bincount(query[at], shown[at]).astype(np.float64)
-        clicks: Floats = np.bincount(query[at], clicked[at])[of_query > 0].astype(np.float64)
-        of_query = of_query[of_query > 0]
+        sums = [totals(query[at], values[at], 0) for values in (shown, clicked)]
+        of_query, clicks = (values[sums[0] > 0] for values in sums)
         low, high = ratio_interval(clicks, of_query)
         row = {"rank": each, "impressions": int(of_query.sum()), "clicked": int(clicks.sum())}
         rate = float(clicks.sum() / of_query.sum())

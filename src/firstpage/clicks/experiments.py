@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -78,12 +79,11 @@ class ExperimentAnalysis(Tabular):
         for row in self.comparisons:
             verb = {None: "is not decided against", row["arm"]: "wins against"}
             decided = row["wins"] + row["losses"]
-            shown = (
-                f"it has {row['estimate']:.1%} of the {decided:,} {unit}" * bool(decided)
-                or f"there are no {unit} yet"
-                if self.method in BY_WINS
-                else f"its credit is higher by {row['estimate']:.3f} per comparison"
-            )
+            shown = f"it has {row['estimate']:.1%} of the {decided:,} {unit}"
+            if self.method not in BY_WINS:
+                shown = f"its credit is higher by {row['estimate']:.3f} per comparison"
+            elif not decided:
+                shown = f"there are no {unit} yet"
             texts.append(
                 f"{row['arm']} {verb.get(row['winner'], 'loses against')} {self.arms[0]}: {shown} "
                 f"({1 - self.alpha:.0%} interval at all looks: {row['low']:.3f} to "
@@ -113,27 +113,24 @@ class ExperimentAnalysis(Tabular):
 
     def segment_table(self) -> Table:
         """Return wins and losses per segment as a table."""
-        rows = []
-        for row in self.segments:
-            interval = f"[{row['low']:.4f}, {row['high']:.4f}]"
-            counts = [f"{row['wins']:,}", f"{row['losses']:,}", f"{row['estimate']:.4f}"]
-            rows.append([row["segment"], row["arm"], *counts, interval])
+        form = "{wins:,} {losses:,} {estimate:.4f} [{low:.4f}, {high:.4f}]"
+        rows = [
+            [row["segment"], row["arm"], *form.format(**row).split(" ", 3)] for row in self.segments
+        ]
         head = ["segment", "ranking", "wins", "losses", "estimate", f"{1 - self.alpha:.0%}"]
         return Table(head, rows)
 
     def drawing(self) -> str:
         """Return the estimate by day, with its interval at all looks, as an SVG drawing."""
-        lines: dict[str, list[tuple[float, float]]] = {}
-        bands: dict[str, list[tuple[float, float]]] = {}
+        lines, bands = defaultdict(list), defaultdict(list)
         for row in self.days:
-            lines.setdefault(row["arm"], []).append((row["day"], row["estimate"]))
-            bands.setdefault(row["arm"], []).append((row["low"], row["high"]))
+            lines[row["arm"]].append((row["day"], row["estimate"]))
+            bands[row["arm"]].append((row["low"], row["high"]))
         days = [row["day"] for row in self.days]
         null = self.comparisons[0]["null"]
         lines["no difference"] = [(min(days), null), (max(days), null)]
         name = "probability to win" if self.method in BY_WINS else "difference of credit"
-        dashed = ["no difference"]
-        return curves(lines, f"{name} by day", "day", name, bands=bands, dashed=dashed)
+        return curves(lines, f"{name} by day", "day", name, bands=bands, dashed=["no difference"])
 
     def __str__(self) -> str:
         checks = [row["text"] for row in self.checks.values()]
@@ -260,9 +257,7 @@ def _credit(log: Sessions, record: Mapping[str, Any], records: Any, worth: Float
     arms = [str(arm) for arm in record["arms"]]
     credit = np.zeros((log.n_pages, len(arms)))
     if record["method"] in BY_ARM:
-        place = {name: n for n, name in enumerate(arms)}
-        code = np.array([*(place.get(name, -1) for name in log.arms), -1])
-        arm = code[log.arm] if log.arm is not None else np.full(log.n_impressions, -1)
+        arm = _arms(log, arms, np.arange(log.n_impressions))
         known = arm >= 0
         np.add.at(credit, (log.page[known], arm[known]), worth[known])
         return credit
@@ -293,10 +288,8 @@ class _Units:
         session = log.session.astype(np.int64)
         user = np.full(log.n_pages, -1) if log.user is None else log.user
         visitor = np.where(user >= 0, user, len(log.users) + session)
-        shares = np.asarray(
-            (self.ab and record.get("shares")) or np.ones(len(record["arms"])), np.float64
-        )
-        self.shares = shares / shares.sum()
+        shares = (self.ab and record.get("shares")) or np.ones(len(record["arms"]))
+        self.shares = np.asarray(shares, np.float64) / np.sum(shares)
         used = np.ones(log.n_pages, bool)
         key = visitor * max(log.n_queries, 1) + log.page_query
         if self.ab:  # later sessions would change what was counted at an earlier look
@@ -304,15 +297,15 @@ class _Units:
             used, key = session == session[first][number], visitor
         elif not self.by_wins:  # bounded credit: of the first page
             used = np.isin(np.arange(log.n_pages), np.unique(key, return_index=True)[1])
-        self.arm = _arm_of_first(log, record)
+        self.names = [str(arm) for arm in record["arms"]]
         _, first, number = np.unique(key[used], return_index=True, return_inverse=True)
         order = np.argsort(first)
         sums = np.zeros((len(first), credit.shape[1]))
         np.add.at(sums, number, credit[used])
         self.page = np.flatnonzero(used)[first[order]]
         self.credit, self.visitor = sums[order], visitor[self.page]
-        self.arm, self.all_visitors = self.arm[self.page], visitor
-        self.names = [str(arm) for arm in record["arms"]]
+        self.arm_of_page, self.all_visitors = _arms(log, self.names, log.offsets[:-1]), visitor
+        self.arm = self.arm_of_page[self.page]
         time = np.full(log.n_pages, -1) if log.time is None else log.time
         self.day = time[self.page] // DAY
 
@@ -346,10 +339,8 @@ class _Units:
         row = self.row(arm, slice(None), level)
         null, signs, names = self.null(arm), self.signs(arm), self.names
         winner = names[arm] if row["low"] > null else names[0] if row["high"] < null else None
-        by = {}
-        for name, key in (
-            ("query", self.log.page_query[self.page]), ("visitor", self.visitor),
-        ):  # fmt: skip
+        by, keys = {}, {"query": self.log.page_query[self.page], "visitor": self.visitor}
+        for name, key in keys.items():
             sums = np.sign(np.bincount(np.unique(key, return_inverse=True)[1], signs))
             outcomes = zip(("wins", "losses", "ties"), (1, -1, 0), strict=True)
             by[name] = {outcome: int((sums == sign).sum()) for outcome, sign in outcomes}
@@ -390,11 +381,11 @@ class _Units:
         ]
 
 
-def _arm_of_first(log: Sessions, record: Mapping[str, Any]) -> Ints:
-    """Return the ranking of the first result of each page; -1 where the log does not tell it."""
-    place = {str(name): n for n, name in enumerate(record["arms"])}
+def _arms(log: Sessions, names: Sequence[str], rows: Ints) -> Ints:
+    """Return the ranking of some impressions; -1 where the log does not tell it."""
+    place = {name: n for n, name in enumerate(names)}
     code = np.array([*(place.get(name, -1) for name in log.arms), -1], np.int64)
-    return code[np.full(log.n_pages, -1) if log.arm is None else log.arm[log.offsets[:-1]]]
+    return code[-1 if log.arm is None else log.arm[rows]] + np.zeros(len(rows), np.int64)
 
 
 def _checks(log: Sessions, units: _Units, backward: float) -> dict[str, dict[str, Any]]:
@@ -402,17 +393,15 @@ def _checks(log: Sessions, units: _Units, backward: float) -> dict[str, dict[str
     checks: dict[str, dict[str, Any]] = {}
     drawn, names = units.arm >= 0, units.names
     if drawn.any():
-        days = np.unique(units.day[drawn])
-        inside = [(units.day <= day) & drawn for day in days.tolist()]
+        inside = [(units.day <= day) & drawn for day in np.unique(units.day[drawn])]
         counts = np.array([np.bincount(units.arm[rows], minlength=len(names)) for rows in inside])
         p = float(ratio_mismatch(counts, units.shares)[-1])
         unit = "visitors" if units.ab else "first results"
         told = ", ".join(f"{name} {count:,}" for name, count in zip(names, counts[-1], strict=True))
         text = f"Sample ratio: {unit} are {told}; p at all looks {p:.3g}."
         checks["sample_ratio"] = _check(text, p < SUSPECT, p=p)
-    arm_of_page = _arm_of_first(log, {"arms": names})
     if units.ab:
-        seen = np.unique(np.stack([units.all_visitors, arm_of_page], axis=1), axis=0)
+        seen = np.unique(np.stack([units.all_visitors, units.arm_of_page], axis=1), axis=0)
         several = int((np.bincount(np.unique(seen[:, 0], return_inverse=True)[1]) > 1).sum())
         text = f"Carry-over: {several:,} visitors saw several rankings."
         checks["carry_over"] = _check(text, several > 0, visitors=several)
@@ -441,13 +430,13 @@ def _checks(log: Sessions, units: _Units, backward: float) -> dict[str, dict[str
 
 def _carried(units: _Units) -> dict[str, Any]:
     """Return whether wins are as frequent in a visitor's first comparison as in later ones."""
-    _, first = np.unique(units.visitor, return_index=True)
-    is_first = np.isin(np.arange(len(units.visitor)), first)
-    decided, won = units.signs(1) != 0, units.signs(1) > 0
-    sizes = np.array([(decided & is_first).sum(), (decided & ~is_first).sum()], np.float64)
+    later = np.ones(len(units.visitor), np.int64)
+    later[np.unique(units.visitor, return_index=True)[1]] = 0
+    signs = units.signs(1)
+    sizes = np.bincount(later[signs != 0], minlength=2).astype(np.float64)
     if sizes.min() == 0:
         return _check("Carry-over: no visitor has several comparisons.", False)
-    rates = np.array([(won & is_first).sum(), (won & ~is_first).sum()]) / sizes
+    rates = np.bincount(later[signs > 0], minlength=2) / sizes
     pooled = float(rates @ sizes / sizes.sum())
     error = float(np.sqrt(max(pooled * (1 - pooled), 1e-12) * (1 / sizes).sum()))
     z = float(rates[0] - rates[1]) / error

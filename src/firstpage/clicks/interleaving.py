@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from firstpage.core import Array, DataError, Floats
 
 Method = Literal["team-draft", "balanced", "probabilistic", "optimized", "pairwise"]
-INTERLEAVING = ("team-draft", "balanced", "probabilistic", "optimized", "pairwise")
+INTERLEAVING: tuple[Method, ...] = get_args(Method)
 OF_TWO = ("balanced", "optimized")  # rankings
 SOFTMAX_TAU = 3.0  # of probabilistic interleaving: a document has the weight rank**-tau
 OPTIMIZED_RANKS = 10  # there are up to 2**10 lists of so many ranks
@@ -159,9 +159,7 @@ def interleave(
     if len(lists) < 2 or (method in OF_TWO and len(lists) != 2):
         count = "two" if method in OF_TWO else "two or more"
         raise DataError(f"{method} interleaving needs {count} rankings; got {len(lists)}.")
-    ranks: list[dict[Any, int]] = [
-        dict(zip(row, range(1, len(row) + 1), strict=True)) for row in lists
-    ]
+    ranks = [{document: rank for rank, document in enumerate(row, 1)} for row in lists]
     for number, (row, rank) in enumerate(zip(lists, ranks, strict=True), 1):
         if len(row) != len(rank):
             raise DataError(f"ranking {number} contains a document twice.")
@@ -366,8 +364,8 @@ def _pairwise_credit(ranks: Array, weights: Floats, clicks: Floats) -> Floats:
     clicked = clicks > 0
     credit = np.zeros(ranks.shape[1])
     for i in np.flatnonzero(clicked).tolist():
-        below = next((j for j in range(i + 1, len(clicks)) if not clicked[j]), None)
-        for j in [*np.flatnonzero(~clicked[:i]).tolist(), *([] if below is None else [below])]:
+        below = i + np.flatnonzero(~clicked[i:])[:1]
+        for j in [*np.flatnonzero(~clicked[:i]), *below]:
             agreed = (ranks[i] < ranks[j]).astype(np.float64) - (ranks[i] > ranks[j])
             credit += clicks[i] * weights[i, j] * agreed
     return credit

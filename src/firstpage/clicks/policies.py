@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from firstpage.core import DataError, Floats, Ints
 
 OffPolicyMethod = Literal["ips", "snips", "dm", "dr"]
-METHODS = ("ips", "snips", "dm", "dr")
+METHODS = get_args(OffPolicyMethod)
 
 
 @dataclass(frozen=True)
@@ -121,19 +121,18 @@ def off_policy(
     if not (w >= 0).all() or (method != "dm" and not w.any()):
         raise DataError("weights must be at least 0, and one above 0: the log has no support.")
     w = w if clip is None else np.minimum(w, clip)
-    model = arrays.get("expected", np.zeros(len(r)))
     if method == "snips":
         value = float(w @ r / w.sum())
-        influence = w * (r - value) / w.mean()
+        sums = w * (r - value) / w.mean()
     else:
-        terms = model + (0 if method == "dm" else w * (r - arrays.get("predicted", 0)))
+        terms = 0.0 * r if method == "dm" else w * (r - arrays.get("predicted", 0))
+        terms = terms + arrays.get("expected", 0)
         value = float(terms.mean())
-        influence = terms - value
-    sums = influence
+        sums = terms - value
     if group is not None:
         if np.shape(group) != r.shape:
             raise DataError("group must be one value per row of reward.")
-        sums = np.bincount(np.unique(group, return_inverse=True)[1], influence)
+        sums = np.bincount(np.unique(group, return_inverse=True)[1], sums)
     error, half = clustered_error(sums, len(r), level)
     effective = len(r) if method == "dm" else effective_size(w)
     return PolicyEstimate(

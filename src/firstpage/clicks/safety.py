@@ -58,17 +58,15 @@ class SafeRanking:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return a list per column, a value per query, those with the most pages first."""
         order = np.argsort(-self.pages, kind="stable")
-        gain, lower = (
-            [None if np.isnan(value) else value for value in column[order].tolist()]
-            for column in (self.gain, self.lower)
-        )
-        return {
-            "query": [self.queries[n] for n in order],
-            "pages": self.pages[order].astype(int).tolist(),
-            "gain": gain,
-            "lower": lower,
-            "served": np.where(self.new[order], "new", "old").tolist(),
+        numbers = {
+            name: [None if np.isnan(value) else value for value in column[order].tolist()]
+            for name, column in (("gain", self.gain), ("lower", self.lower))
         }
+        pages, served = self.pages.astype(int), np.where(self.new, "new", "old")
+        return {
+            "query": [self.queries[n] for n in order], "pages": pages[order].tolist(),
+            **numbers, "served": served[order].tolist(),
+        }  # fmt: skip
 
     def table(self) -> Table:
         """Return a row per query, those with the most pages first."""
@@ -184,11 +182,8 @@ def safe_ranking(
         raise DataError(f"no query of {log.sessions.source} is in both rankings.")
     names, better = tuple(log.sessions.queries[q] for q in both), lower[both] > 0
     of_new, of_old = (run.to_dict() for run in runs)
-    accepted = {
-        name: of_new[name] for name, is_better in zip(names, better, strict=True) if is_better
-    }
+    accepted = {name: of_new[name] for name, new in zip(names, better, strict=True) if new}
     added = {name: ranking for name, ranking in of_new.items() if name not in of_old}
-    return SafeRanking(
-        Run.from_dict({**of_old, **accepted, **added}, name="safe"),
-        names, better, gain[both], lower[both], log.pages[both], len(added),
-    )  # fmt: skip
+    run = Run.from_dict({**of_old, **accepted, **added}, name="safe")
+    numbers = gain[both], lower[both], log.pages[both]
+    return SafeRanking(run, names, better, *numbers, len(added))

@@ -58,13 +58,10 @@ class ExperimentPlan(Tabular):
 
     def summary_table(self) -> Table:
         """Return the sessions per design as a table."""
-        rows = [
-            [
-                row["design"], f"{row['wins']:.2%}", f"{row['losses']:.2%}",
-                *("-" if row[n] is None else f"{row[n]:,}" for n in ("one_look", "all_looks")),
-            ]
-            for row in self.designs
-        ]  # fmt: skip
+        rows = []
+        for row in self.designs:
+            needed = ("-" if row[n] is None else f"{row[n]:,}" for n in ("one_look", "all_looks"))
+            rows.append([row["design"], f"{row['wins']:.2%}", f"{row['losses']:.2%}", *needed])
         head = ["design", "wins", "losses", "sessions, one look", "sessions, all looks"]
         return Table(head, rows)
 
@@ -163,11 +160,11 @@ def plan_experiment(
     }
     designs = []
     for design, (wins, losses) in outcomes.items():
-        needed = _needed(wins, losses, n_sessions, alpha, power, rng)
-        if design == "A/B" and needed[0] is not None:
-            needed = (_two_rates(rates[0], rates[1], alpha, power), needed[1])
+        one, all_looks = _needed(wins, losses, n_sessions, alpha, power, rng)
+        if design == "A/B" and one is not None:
+            one = _two_rates(rates[0], rates[1], alpha, power)
         row = {"design": design, "wins": wins, "losses": losses}
-        designs.append(row | dict(zip(("one_look", "all_looks"), needed, strict=True)))
+        designs.append(row | {"one_look": one, "all_looks": all_looks})
     return ExperimentPlan(tuple(designs), (rates[0], rates[1]), n_sessions, alpha, power)
 
 

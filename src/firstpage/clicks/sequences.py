@@ -47,6 +47,8 @@ def win_sequence(
     >>> low.round(2).tolist(), high.round(2).tolist()
     ([0.5, 0.66], [0.92, 0.83])
     """
+    from scipy.special import xlogy  # which is 0 for no counts
+
     won, lost = np.atleast_1d(np.asarray(wins, np.float64), np.asarray(losses, np.float64))
     if not 0 < alpha < 1 or (won < 0).any() or (lost < 0).any():
         raise DataError("a confidence sequence needs counts from 0, and alpha between 0 and 1.")
@@ -59,11 +61,9 @@ def win_sequence(
         inside, outside = center.copy(), np.full(len(center), end)
         for _ in range(BISECTIONS):
             middle = (inside + outside) / 2
-            accepted = _times_log(won, middle) + _times_log(lost, 1 - middle) >= most
-            inside, outside = (
-                np.where(accepted, middle, inside),
-                np.where(accepted, outside, middle),
-            )
+            accepted = xlogy(won, middle) + xlogy(lost, 1 - middle) >= most
+            inside = np.where(accepted, middle, inside)
+            outside = np.where(accepted, outside, middle)
         bounds.append(np.where(won + lost > 0, outside, end))
     return bounds[0], bounds[1]
 
@@ -172,10 +172,3 @@ def _log_beta(parameters: Array) -> Array:
     from scipy.special import gammaln
 
     return np.asarray(gammaln(parameters).sum(axis=-1) - gammaln(parameters.sum(axis=-1)))
-
-
-def _times_log(count: Floats, p: Floats) -> Floats:
-    """Return count * log(p), which is 0 for no counts."""
-    from scipy.special import xlogy
-
-    return np.asarray(xlogy(count, p))

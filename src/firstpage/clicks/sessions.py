@@ -208,10 +208,8 @@ class Sessions:
         tables: dict[str, dict[str, int]] = {}
         coded: dict[str, Array] = {}
         for name, values in columns.items():
-            if name in CODED:
-                coded[name] = codes_of(values, tables.setdefault(name, {}))
-            else:
-                coded[name] = _numbers(name, values)
+            table = tables.setdefault(name, {}) if name in CODED else None
+            coded[name] = _numbers(name, values) if table is None else codes_of(values, table)
         if "rank" not in coded and "page" in coded:
             coded["rank"] = order_on_page(coded["page"])
         elif "rank" not in coded:
@@ -405,13 +403,11 @@ def concatenate(*parts: Sessions) -> Sessions:
     sessions = [p.session + np.int32(f) for p, f in zip(parts, first[:-1], strict=True)]
     joined["session"] = np.concatenate(sessions)
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    decisions = sum((Counter(part.decisions) for part in parts), Counter())
-    return Sessions(
-        offsets=_frozen(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)),
-        decisions=dict(decisions),
-        source=", ".join(dict.fromkeys(part.source for part in parts)),
-        **{n: _frozen(v) if isinstance(v, np.ndarray) else v for n, v in joined.items()},
-    )
+    joined["offsets"] = offsets_from_lengths(lengths)
+    joined["decisions"] = dict(sum((Counter(part.decisions) for part in parts), Counter()))
+    joined["source"] = ", ".join(dict.fromkeys(part.source for part in parts))
+    fields = {n: _frozen(v) if isinstance(v, np.ndarray) else v for n, v in joined.items()}
+    return Sessions(**fields)
 
 
 def _recoded(part: Sessions, names: str, column: str, table: dict[str, int]) -> Int32s:
@@ -454,10 +450,8 @@ def _codes_of_series(column: Any, table: dict[str, int]) -> Int32s:
     codes = column.to_physical().cast(pl.Int64).fill_null(len(names)).to_numpy()
     used = np.zeros(len(names) + 1, bool)
     used[codes] = True
-    new = [
-        table.setdefault(n, len(table)) if n and u else -1
-        for n, u in zip(names, used.tolist(), strict=False)
-    ]
+    there = zip(names, used.tolist(), strict=False)
+    new = [table.setdefault(n, len(table)) if n and u else -1 for n, u in there]
     recoded: Int32s = np.array([*new, -1], np.int32)[codes]
     return recoded
 
@@ -491,17 +485,15 @@ def _check(columns: Mapping[str, Array]) -> None:
         raise DataError("first_click has a place in the order of clicks where there is no click.")
     for name in ("query", "document", "page"):
         if (columns[name] < 0).any():
-            row = int(np.argmax(columns[name] < 0))
-            raise DataError(f"impression {row} has no {name}.")
+            raise DataError(f"impression {np.argmax(columns[name] < 0)} has no {name}.")
     if (split_by_query(columns["page"], columns["query"]) != numbers_of(columns["page"])).any():
         raise DataError("a page has impressions of two queries; give each its own value of `page`.")
     for name in ("rank", "document"):
         repeated = repeats(columns["page"], columns[name])
         if repeated.any():
-            row = int(np.argmax(repeated))
             raise DataError(
-                f"impression {row} has the {name} of an earlier one on its page; give each page "
-                "its own value of `page`."
+                f"impression {np.argmax(repeated)} has the {name} of an earlier one on its page; "
+                "give each page its own value of `page`."
             )
 
 
@@ -558,19 +550,13 @@ def assemble(
     own = np.arange(len(first)) - len(first) - 1  # below -1: sessions of pages that have none
     session = rows.get("session", own)
     rows["session"] = numbers_of(np.where(session == -1, own, session))
-    names: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: tuple(tables.get(column.removeprefix("page_"), ())) for column, name in TABLES.items()
     }
-    return Sessions(
-        **names,
-        offsets=_frozen(offsets),
-        decisions=dict(decisions or {}),
-        source=source,
-        **{
-            name: _frozen(np.ascontiguousarray(values, DTYPES.get(name, np.int32)))
-            for name, values in rows.items()
-        },
-    )
+    for name, values in rows.items():
+        fields[name] = _frozen(np.ascontiguousarray(values, DTYPES.get(name, np.int32)))
+    known = dict(decisions or {})
+    return Sessions(offsets=_frozen(offsets), decisions=known, source=source, **fields)
 
 
 def _grouped(page: Array, rank: Array) -> tuple[Ints | None, Ints]:

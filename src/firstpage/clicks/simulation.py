@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,7 @@ class SimulatedUsers:
     def __post_init__(self) -> None:
         if (self.examination is None) == (self.stop is None):
             raise DataError("simulated users have either examination or stop.")
-        for name in ("click", "examination", "stop"):
-            if getattr(self, name) is None:
-                continue
+        for name in ("click", "stop" if self.examination is None else "examination"):
             values = np.asarray(getattr(self, name), np.float64)
             if not values.size or not ((values >= 0) & (values <= 1)).all():
                 raise DataError(f"{name} of simulated users must be probabilities.")
@@ -256,7 +255,7 @@ def _order(candidates: Array, noise: float, rng: np.random.Generator) -> Array:
 def _candidates(run: Run, reach: int, documents: dict[str, int]) -> Array:
     """Return the first documents of each query by descending score, -1 where there are no more."""
     table = np.full((len(run), reach), -1, np.int32)
-    for query, (first, end) in enumerate(zip(run.offsets, run.offsets[1:], strict=False)):
+    for query, (first, end) in enumerate(pairwise(run.offsets.tolist())):
         order = first + np.argsort(-run.scores[first:end], kind="stable")[:reach]
         names = (run.docids[row] for row in order.tolist())
         table[query, : len(order)] = [documents.setdefault(name, len(documents)) for name in names]

@@ -163,18 +163,15 @@ class LogCollector:
             told = "; ".join(f"{text} ({count:,})" for text, count in self.decisions.items())
             raise DataError(f"{source}: contains no impressions{told and f' ({told})'}.")
         tables = {name: tuple(table) for name, table in self._tables.items()}
-        salt = self.options.hash_users
-        if salt is not None:
-            if not tables.get("user"):
-                raise DataError(
-                    f"{source}: has no users to hash.", Advice("Drop {}.", "hash_users")
-                )
-            tables["user"] = tuple(_hashed(name, salt) for name in tables.get("user", ()))
-        names = tables.get("layout", ())
-        if len(names) > 1 and self.options.layout is None:
-            listed = ", ".join(names[:5])
+        salt, users, layouts = self.options.hash_users, tables.get("user"), tables.get("layout", ())
+        if salt is not None and not users:
+            raise DataError(f"{source}: has no users to hash.", Advice("Drop {}.", "hash_users"))
+        if salt is not None and users:
+            tables["user"] = tuple(_hashed(name, salt) for name in users)
+        if len(layouts) > 1 and self.options.layout is None:
+            listed = ", ".join(layouts[:5])
             text = f"layouts are mixed ({listed}): ranks of different layouts are not comparable"
-            self.count(text, len(names))
+            self.count(text, len(layouts))
         for name, values in columns.items():  # keys of sessions are 64 bits until they are numbered
             dtype = np.int64 if name == "session" else DTYPES.get(name, np.int32)
             columns[name] = values.astype(dtype, copy=False)
@@ -198,10 +195,9 @@ class LogCollector:
                 wrong |= ~np.isnan(values) & (values != np.round(values))
             if wrong.any() and not self.options.skip_broken:
                 row = int(np.argmax(wrong))
-                raise DataError(
-                    f"{source}: impression {row + 1} has {values[row]:g} as {name}.",
-                    Advice("Such rows are left out and counted with {}.", "skip_broken", True),
-                )
+                text = f"{source}: impression {row + 1} has {values[row]:g} as {name}."
+                advice = Advice("Such rows are left out and counted with {}.", "skip_broken", True)
+                raise DataError(text, advice)
             self._keep(columns, ~wrong, f"impressions with impossible {name}, left out")
         for name in ("query", "document", "page"):
             if name in columns:
@@ -219,9 +215,8 @@ class LogCollector:
         order = columns.get("first_click")
         if order is not None:
             unclicked = (order > 0) & (columns["clicks"] == 0)
-            self.count(
-                "impressions with a place in the order of clicks, without a click", unclicked.sum()
-            )
+            text = "impressions with a place in the order of clicks, without a click"
+            self.count(text, unclicked.sum())
             order[unclicked] = 0
             unknown = np.isnan(order) & (columns["clicks"] > 0)
             order[np.isnan(order)] = 0
@@ -266,9 +261,8 @@ class LogCollector:
         }
         for name, decision in told.items():
             repeated = repeats(columns["page"], columns[name])
-            self.count(
-                "clicks on repeated impressions, left out", columns["clicks"][repeated].sum()
-            )
+            clicks = columns["clicks"][repeated].sum()
+            self.count("clicks on repeated impressions, left out", clicks)
             self._keep(columns, ~repeated, decision)
 
     def _people(self, columns: dict[str, Array], source: str) -> None:
@@ -291,9 +285,8 @@ class LogCollector:
         if name is None:
             return
         if known and name not in known:
-            raise DataError(
-                f"{source}: no page has the layout {name!r}; there are {', '.join(known)}."
-            )
+            listed = ", ".join(known)
+            raise DataError(f"{source}: no page has the layout {name!r}; there are {listed}.")
         if known:
             kept = columns["layout"] == known[name]
             self._keep(columns, kept, "impressions of other layouts, left out")

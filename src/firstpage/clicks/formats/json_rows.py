@@ -39,9 +39,8 @@ def read(name: str, stream: Any, collector: LogCollector) -> None:
                 roles |= columns_of(list(_names(row)), collector.options.columns)
             named = {role: _value(row, column) for role, column in roles.items()}
             is_page = isinstance(named.get("document"), list)
-            if any(
-                isinstance(v, dict | list) for n, v in named.items() if n in SCALARS or not is_page
-            ):
+            scalars = [v for n, v in named.items() if n in SCALARS or not is_page]
+            if any(isinstance(v, dict | list) for v in scalars):
                 raise ValueError("a value of the line is a list or an object.")
             if is_page:
                 pages.add_row(named)

@@ -64,13 +64,10 @@ class PageRows:
         """Add a page: its results by rank, and how often each was clicked."""
         size, columns = len(documents), self._columns
         before = len(columns["page"])
-        columns["page"] += [self._pages] * size
-        columns["query"] += [query] * size
-        columns["document"] += documents
-        columns["clicks"] += counts
-        lists: dict[str, Sequence[Any]] = {"rank": range(1, size + 1), **per_impression}
-        lists |= {name: [value] * size for name, value in page.items()}
-        for name, values in lists.items():
+        page |= {"page": self._pages, "query": query}
+        lists: dict[str, Sequence[Any]] = {name: [value] * size for name, value in page.items()}
+        lists |= {"document": documents, "clicks": counts, "rank": range(1, size + 1)}
+        for name, values in {**lists, **per_impression}.items():
             columns[name] += [None] * (before - len(columns[name]))
             columns[name] += values
         self._pages += 1

@@ -111,9 +111,8 @@ def read_sessions(
     if not named:
         raise DataError("a log needs at least one file.")
     valued = dict(DEFAULT_ACTIONS if actions is None else actions)
-    options = LogOptions(
-        dict(columns or {}), layout, hash_users, valued, skip_broken, bots, application, progress
-    )
+    rules = (layout, hash_users, valued, skip_broken, bots, application, progress)
+    options = LogOptions(dict(columns or {}), *rules)
     if form is not None and form not in FORMS:
         raise DataError(f"unknown form {form!r}; the forms are {', '.join(FORMS)}.")
     collector = LogCollector(options)

@@ -47,11 +47,10 @@ def _add(pl: Any, rows: Any, path: Path, collector: LogCollector) -> None:
     """Add a slice of rows, whose columns are found by name."""
     asked = collector.options.columns
     roles = columns_of(rows.columns, asked)
-    missing = [column for column in asked.values() if column not in rows.columns]
-    if missing:
-        raise DataError(
-            f"{path}: there is no column {missing[0]!r} (there are {', '.join(rows.columns[:12])})."
-        )
+    for column in asked.values():
+        if column not in rows.columns:
+            there = ", ".join(rows.columns[:12])
+            raise DataError(f"{path}: there is no column {column!r} (there are {there}).")
     frame = rows.select(**{role: pl.col(name) for role, name in roles.items()})
     if "document" in roles and _has_lists(pl, frame["document"]):
         pages = PageRows(collector, str(path))

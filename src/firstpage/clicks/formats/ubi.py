@@ -109,10 +109,8 @@ class UbiLog:
         before, hits = (list(each.get("query_response_hit_ids") or ()) for each in (first, row))
         if hits[: len(before)] == before:
             return {**row, "timestamp": first.get("timestamp")}
-        if before[: len(hits)] != hits:
-            self._collector.count(
-                "queries logged again with another list, of which the first counts"
-            )
+        text = "queries logged again with another list, of which the first counts"
+        self._collector.count(text, before[: len(hits)] != hits)
         return first
 
     def _add_event(self, row: Row, application: str) -> None:
@@ -189,20 +187,17 @@ class UbiLog:
         count("further pages of a query whose list changed", len(views) - 1)
         acted = self._joined(views, actions)
         for number, view in enumerate(views):
-            size = len(view)
             user = view[0].user or record.get("user_id") or record.get("client_id")
             page = {"page": self._pages, "query": text or query, "user": user, "time": view[0].time}
             page["session"] = self._sessions.get(query) or record.get("session_id")
             view.sort(key=lambda event: event.ordinal)
             page["experiment"], arms = self._experiment(record, [e.document for e in view])
-            for name, value in page.items():
-                self._columns[name] += [value] * size
             self._pages += 1
             for event, arm in zip(view, arms, strict=True):
                 shift = 1 - self._begin(event.application)
                 clicks, first, value = acted.get((number, event.document), (0, 0, 0.0))
                 row = {"document": event.document, "rank": event.ordinal + shift, "clicks": clicks}
-                row |= {"first_click": first, "value": value, "arm": arm}
+                row |= {"first_click": first, "value": value, "arm": arm, **page}
                 for name, each in row.items():
                     self._columns[name].append(each)
 
@@ -307,11 +302,9 @@ def _views(impressions: list[UbiEvent]) -> list[list[UbiEvent]]:
     latest = math.nan
 
     def end_batch() -> None:
-        changed = not views or any(
-            rank in views[-1] and views[-1][rank].document != event.document
-            for rank, event in batch.items()
-        )
-        if changed and batch:
+        last = views[-1] if views else {}
+        changed = any(last.get(rank, e).document != e.document for rank, e in batch.items())
+        if batch and (changed or not views):
             views.append({})
         for rank, event in batch.items():
             views[-1].setdefault(rank, event)

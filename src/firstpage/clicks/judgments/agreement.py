@@ -60,19 +60,16 @@ class ClickAgreement:
         Table
             A row per statistic.
         """
-        names = {
-            "weighted kappa of the grades": self.kappa,
-            "Kendall's tau of the order": self.tau,
-            f"{CUTOFF} of the order": self.ndcg,
-        }
-        rows = [
-            [name, f"{value:.3f}", f"[{low:.3f}, {high:.3f}]"]
-            for name, (value, low, high) in names.items()
-        ]
-        rows.append([f"{CUTOFF} of a random order", f"{self.random_ndcg:.3f}", ""])
-        title = f"agreement with people on {counted(self.documents, 'documents')} of " + counted(
-            self.queries, "queries"
+        names = (
+            "weighted kappa of the grades",
+            "Kendall's tau of the order",
+            f"{CUTOFF} of the order",
         )
+        values = zip(names, (self.kappa, self.tau, self.ndcg), strict=True)
+        rows = [[name, f"{x:.3f}", f"[{low:.3f}, {high:.3f}]"] for name, (x, low, high) in values]
+        rows.append([f"{CUTOFF} of a random order", f"{self.random_ndcg:.3f}", ""])
+        documents, queries = counted(self.documents, "documents"), counted(self.queries, "queries")
+        title = f"agreement with people on {documents} of {queries}"
         note = (
             f"tau and {CUTOFF}: means over the {self.ordered_queries:,} queries in which people "
             "give different grades; intervals by query"
@@ -103,18 +100,14 @@ def agreement(grades: Qrels, estimates: Run, human: Any, seed: int) -> ClickAgre
     tau = ndcg = (float("nan"),) * 3
     random_ndcg = float("nan")
     if queries:
-        rows_of_order = ordered[query]
-        qid = query[rows_of_order]
-        labels = human_grades[rows_of_order]
+        rows_of_order, measures = ordered[query], ["Tau", CUTOFF]
+        qid, labels = query[rows_of_order], human_grades[rows_of_order]
         scores = estimates.values[both][rows_of_order]
-        measures = ["Tau", CUTOFF]
         report = evaluate(scores, labels, qid=qid, measures=measures, convention="default")
         tau, ndcg = (_mean(report.per_query(measure), seed) for measure in measures)
-        random = evaluate(np.zeros(len(labels)), labels, qid=qid, measures=CUTOFF)
-        random_ndcg = float(random[CUTOFF])
-    return ClickAgreement(
-        int(both.sum()), len(by_query), len(queries), kappa, tau, ndcg, random_ndcg
-    )
+        random_ndcg = evaluate(np.zeros(len(labels)), labels, qid=qid, measures=CUTOFF)[CUTOFF]
+    sizes = int(both.sum()), len(by_query), len(queries)
+    return ClickAgreement(*sizes, kappa, tau, ndcg, float(random_ndcg))
 
 
 def _mean(values: Floats, seed: int) -> tuple[float, float, float]:

@@ -131,25 +131,18 @@ def judge(
     more = np.where(factor > 0, np.ceil(factor * pages), 0.0)
     name = method if isinstance(method, str) else type(method).__name__.lower()
     clicks = np.bincount(pairs.pair, sessions.clicked, count).astype(np.int64)
-    of_pairs = (
-        pairs.query, pairs.document, shrunk.posterior.mean, shrunk.posterior.quantile(0.025),
-        shrunk.posterior.quantile(0.975), np.bincount(pairs.pair, minlength=count), clicks, grade,
-        probability, first_page,
-    )  # fmt: skip
+    shown, rate = np.bincount(pairs.pair, minlength=count), shrunk.posterior
     judged = ClickJudgments(
-        name, sessions.queries, sessions.documents, *of_pairs, present, pages, sure, more,
-        tuple(scale.levels.tolist()), shrunk.mean, shrunk.strength, shrunk.query_strength,
-        confidence,
+        name, sessions.queries, sessions.documents, pairs.query, pairs.document, rate.mean,
+        rate.quantile(0.025), rate.quantile(0.975), shown, clicks, grade, probability, first_page,
+        present, pages, sure, more, tuple(scale.levels.tolist()), shrunk.mean, shrunk.strength,
+        shrunk.query_strength, confidence,
     )  # fmt: skip
     return judged if group is None else judged.of_spellings(groups)
 
 
 def _check(
-    grades: int,
-    levels: Sequence[float] | None,
-    quantile: float,
-    depth: int,
-    confidence: float,
+    grades: int, levels: Sequence[float] | None, quantile: float, depth: int, confidence: float
 ) -> None:
     """Refuse parameters out of their range."""
     if not 2 <= grades <= MAX_GRADES:

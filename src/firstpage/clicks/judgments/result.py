@@ -179,9 +179,8 @@ class ClickJudgments(Tabular):
         is_open = (self.more_pages > 0)[of_query] & (self.confidence < self.required)
         rows = np.flatnonzero(is_open & (self.first_page > 0))
         _, ids, offsets, docids = self._grouped(rows)
-        return Run(
-            ids, offsets, docids, self.first_page[rows] * (1 - self.confidence[rows]), "undecided"
-        )
+        scores = self.first_page[rows] * (1 - self.confidence[rows])
+        return Run(ids, offsets, docids, scores, "undecided")
 
     def agreement(self, human: Any, seed: int = 0) -> ClickAgreement:
         """Return how well these judgments agree with those of people.
@@ -225,11 +224,9 @@ class ClickJudgments(Tabular):
         for number, query in enumerate(ids):
             part = rows[offsets[number] : offsets[number + 1]]
             names = [self.documents[document] for document in self.document[part].tolist()]
-            record = {
-                "query": query,
-                "labels": dict(zip(names, self.grade[part].tolist(), strict=True)),
-                "confidence": [round(p, 4) for p in self.confidence[part].tolist()],
-            }
+            labels = dict(zip(names, self.grade[part].tolist(), strict=True))
+            confidence = [round(p, 4) for p in self.confidence[part].tolist()]
+            record = {"query": query, "labels": labels, "confidence": confidence}
             lines.append(json.dumps(record, ensure_ascii=False) + "\n")
         return "".join(lines)
 
@@ -252,30 +249,15 @@ class ClickJudgments(Tabular):
             The content of `firstpage clicks judge --json`.
         """
         return {
-            "method": self.method,
-            "judgments": len(self),
-            "queries": len(self.query_rows),
-            "decided": int((self.more_pages == 0).sum()),
-            "required_confidence": self.required,
-            "mean": self.mean,
-            "strength": self.strength,
-            "query_strength": self.query_strength,
+            "method": self.method, "judgments": len(self), "queries": len(self.query_rows),
+            "decided": int((self.more_pages == 0).sum()), "required_confidence": self.required,
+            "mean": self.mean, "strength": self.strength, "query_strength": self.query_strength,
             "grades": [
                 {"grade": grade, "above": level, "documents": int((self.grade == grade).sum())}
                 for grade, level in enumerate([0.0, *self.levels])
             ],
-            "undecided": [
-                {
-                    "query": self.queries[self.query_rows[row]],
-                    "pages": int(self.pages[row]),
-                    "confidence": float(self.query_confidence[row]),
-                    "more_pages": float(more) if np.isfinite(more) else None,
-                }
-                for row, more in zip(
-                    self._undecided_rows(), self.more_pages[self._undecided_rows()], strict=True
-                )
-            ],
-        }
+            "undecided": self._undecided_rows(),
+        }  # fmt: skip
 
     @property
     def title(self) -> str:
@@ -283,10 +265,17 @@ class ClickJudgments(Tabular):
         queries = counted(len(self.query_rows), "queries")
         return f"{counted(len(self), 'judgments')} of {queries} by {self.method}"
 
-    def _undecided_rows(self) -> Ints:
-        """Return the rows of the undecided queries, those with most pages first."""
+    def _undecided_rows(self) -> list[dict[str, Any]]:
+        """Return what is known of the undecided queries, those with most pages first."""
         rows = np.flatnonzero(self.more_pages > 0)
-        return rows[np.argsort(-self.pages[rows], kind="stable")]
+        return [
+            {
+                "query": self.queries[self.query_rows[row]], "pages": int(self.pages[row]),
+                "confidence": float(self.query_confidence[row]),
+                "more_pages": float(more) if np.isfinite(more := self.more_pages[row]) else None,
+            }
+            for row in rows[np.argsort(-self.pages[rows], kind="stable")]
+        ]  # fmt: skip
 
     def summary_table(self) -> Table:
         rows = []
@@ -319,12 +308,10 @@ class ClickJudgments(Tabular):
         """
         undecided = self._undecided_rows()
         rows = []
-        for row in undecided[:MAX_LISTED].tolist():
-            more = self.more_pages[row]
-            needed = f"{more:,.0f}" if np.isfinite(more) else "not by clicks"
-            confidence = f"{self.query_confidence[row]:.2f}"
-            query = self.queries[self.query_rows[row]]
-            rows.append([query, f"{self.pages[row]:,}", confidence, needed])
+        for row in undecided[:MAX_LISTED]:
+            more = row["more_pages"]
+            needed = "not by clicks" if more is None else f"{more:,.0f}"
+            rows.append([row["query"], f"{row['pages']:,}", f"{row['confidence']:.2f}", needed])
         title = counted(len(undecided), "undecided first pages")
         head = ["query", "pages", "confidence", "more pages needed"]
         return Table(head, rows, title)

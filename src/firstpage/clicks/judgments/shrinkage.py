@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from firstpage.clicks.models.pages import totals
 from firstpage.core import Floats, Ints
 
 MAX_STRENGTH = 1e6  # pseudo-trials of a prior, at which rates are equal
@@ -160,7 +161,7 @@ def shrink(
     others_mean, others_trials = np.full(len(s), mean), np.ones(len(s))
     for _ in range(ROUNDS):
         worth = family.information(strength, n)
-        trials, successes = (_sums(query, part, queries) for part in (worth, worth * rates))
+        trials, successes = (totals(query, part, queries) for part in (worth, worth * rates))
         query_strength = _fit_strength(family, np.full(queries, mean), successes, trials, CERTAIN)
         weight = family.information(query_strength, trials)
         known = trials > 0
@@ -173,11 +174,6 @@ def shrink(
     posterior = family.posterior(family.widened(strength, others_trials), others_mean, s, n)
     posterior = replace(posterior, b=posterior.b / factor)
     return Shrunk(posterior, mean, strength, query_strength)
-
-
-def _sums(groups: Ints, values: Floats, count: int) -> Floats:
-    """Return the sum of values per group."""
-    return np.bincount(groups, values, count).astype(np.float64)
 
 
 def _inside(family: RateFamily, mean: float, trials: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -47,10 +48,7 @@ def _with_shared_results(sessions: Sessions, by_traffic: Ints, depth: int) -> In
     leaders: dict[int, list[int]] = {}  # queries that lead, by document
     for query in by_traffic.tolist():
         documents = pages.get(query, [])
-        counts: dict[int, int] = {}
-        for document in documents:
-            for other in leaders.get(document, ()):
-                counts[other] = counts.get(other, 0) + 1
+        counts = Counter(other for d in documents for other in leaders.get(d, ()))
         for other in sorted(counts, key=lambda other: (-counts[other], other)):
             union = len(documents) + len(pages[other]) - counts[other]
             if counts[other] >= MIN_OVERLAP * union:

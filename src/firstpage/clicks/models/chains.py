@@ -174,25 +174,16 @@ class CountingModel(ChainModel):
     def _iterations(self) -> int | None:
         return 1 if self.counting else self.iterations
 
-    def _counted(self, pages: CountedPages) -> tuple[Counts, Counts, Counts]:
-        """Return clicks of examined impressions, and last ones per pair and per rank."""
-        examined, last = down_to_last_click(pages.offsets, pages.clicked)
-        w = pages.row_weights
-        clicks = totals(pages.rank, w * pages.clicked, pages.n_ranks)
-        further = clicks - totals(pages.rank, w * last, pages.n_ranks)
-        return (
-            Counts(pages.clicks, totals(pages.pair, w * examined, pages.n_pairs)),
-            Counts(totals(pages.pair, w * last, pages.n_pairs), pages.clicks),
-            Counts(further, clicks),
-        )
-
     def _expectation(self, pages: CountedPages) -> Callable[[Values], Expected]:
         exact = super()._expectation(pages)
         if not self.counting:
             return exact
-        attracted, final, further = self._counted(pages)
-        after = np.zeros((3, 2, pages.n_ranks))
-        after[UNSATISFIED] = further
+        examined, last = down_to_last_click(pages.offsets, pages.clicked)
+        w, after = pages.row_weights, np.zeros((3, 2, pages.n_ranks))
+        clicks = totals(pages.rank, w * pages.clicked, pages.n_ranks)
+        after[UNSATISFIED] = clicks - totals(pages.rank, w * last, pages.n_ranks), clicks
+        attracted = Counts(pages.clicks, totals(pages.pair, w * examined, pages.n_pairs))
+        final = Counts(totals(pages.pair, w * last, pages.n_pairs), pages.clicks)
         counts = self._counts(attracted, final, after)
         evidence = self._evidence(attracted, final)
 

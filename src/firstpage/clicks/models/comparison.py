@@ -194,14 +194,10 @@ class ClickModelComparison(Tabular):
         head = ["model", "log-likelihood", "95 % interval", "perplexity", "95 % interval"]
         head += ["below best by", "p (Holm)"]
         rows = []
-        for score in self.scores:
-            worse = self.against_best(score.model)
-            row = [
-                score.model,
-                f"{score.log_likelihood:.5f}",
-                _shown(score.log_likelihood_interval),
-            ]
-            row += [f"{score.perplexity:.5f}", _shown(score.perplexity_interval)]
+        for s in self.scores:
+            worse = self.against_best(s.model)
+            row = [s.model, f"{s.log_likelihood:.5f}", _shown(s.log_likelihood_interval)]
+            row += [f"{s.perplexity:.5f}", _shown(s.perplexity_interval)]
             below = [f"{worse.difference:.5f}", format_p(worse.p_corrected)] if worse else ["", ""]
             rows.append(row + below)
         note = (
@@ -260,14 +256,11 @@ class ClickModelComparison(Tabular):
             Scores, differences and sizes.
         """
         scores = [
-            {
-                **self._row(score),
-                "rank_perplexity": score.rank_perplexity.tolist(),
-                "rank_perplexity_intervals": score.rank_intervals,
-                "examination": score.examination.tolist(),
-                "examination_intervals": score.examination_intervals,
-            }
-            for score in self.scores
+            self._row(s)
+            | {name: getattr(s, name).tolist() for name in ("rank_perplexity", "examination")}
+            | {"rank_perplexity_intervals": s.rank_intervals}
+            | {"examination_intervals": s.examination_intervals}
+            for s in self.scores
         ]
         return {
             **{name: getattr(self, name) for name in ("pages", "impressions", "queries", "known")},
@@ -316,18 +309,12 @@ class Units:
         scale = -math.log(2) * perplexity / self.rank_sizes
         influence = scale[self.rank] * (logs - means[self.rank])
         sums = totals(self.query, influence / len(self.ranks), len(self.sizes))
-        mean = float(perplexity.mean())
-        score = ClickModelScore(
-            model.name,
-            float(pseudo.mean()),
-            t_interval(float(pseudo.mean()), pseudo / len(pseudo)),
-            mean,
-            t_interval(mean, sums),
-            perplexity,
-            self._rank_intervals(perplexity, influence),
-            self.examination(model, sessions),
-        )
-        return score, by_query
+        likelihood, mean = float(pseudo.mean()), float(perplexity.mean())
+        of_log = likelihood, t_interval(likelihood, pseudo / len(pseudo))
+        by_rank = perplexity, self._rank_intervals(perplexity, influence)
+        examined = self.examination(model, sessions)
+        total = mean, t_interval(mean, sums)
+        return ClickModelScore(model.name, *of_log, *total, *by_rank, examined), by_query
 
     def examination(self, model: ClickModel, sessions: Sessions) -> Floats:
         """Return the mean examination of each rank, relative to the first one."""
@@ -422,16 +409,11 @@ def compare_models(
             for score, v, m in scored
         ]
     scored.sort(key=lambda row: -row[0].log_likelihood)
-    return ClickModelComparison(
-        tuple(score for score, _, _ in scored),
-        _differences([(score.model, values) for score, values, _ in scored], units.sizes),
-        units.ranks,
-        test.n_pages,
-        test.n_impressions,
-        len(units.sizes),
-        _known(parsed, test),
-        tuple(model for _, _, model in scored),
-    )
+    scores, _, fitted = zip(*scored, strict=True)
+    differences = _differences([(score.model, values) for score, values, _ in scored], units.sizes)
+    sizes = test.n_pages, test.n_impressions, len(units.sizes)
+    known = _known(parsed, test)
+    return ClickModelComparison(scores, differences, units.ranks, *sizes, known, fitted)
 
 
 def _of_folds(

@@ -109,17 +109,16 @@ class Maximization:
 
     def extrapolated(self, start: Values, one: Values, two: Values) -> Values:
         """Return the values of SQUAREM's third scheme, after two steps of EM."""
-        logits = [_logits(values) for values in (start, one, two)]
-        names = list(start)
-        r = {n: logits[1][n] - logits[0][n] for n in names}
-        v = {n: logits[2][n] - logits[1][n] - r[n] for n in names}
+        first, second, third = (_logits(values) for values in (start, one, two))
+        r = {n: second[n] - first[n] for n in start}
+        v = {n: third[n] - second[n] - r[n] for n in start}
         for name, index in self.fixed.items():
             r[name][index] = v[name][index] = 0.0
-        squares = [sum(float(d[n] @ d[n]) for n in names) for d in (r, v)]
+        squares = [sum(float(d[n] @ d[n]) for n in start) for d in (r, v)]
         size = max(np.sqrt(squares[0] / max(squares[1], 1e-300)), 1.0)
         out = {}
-        for n in names:
-            logit = logits[0][n] + 2 * size * r[n] + size**2 * v[n]
+        for n in start:
+            logit = first[n] + 2 * size * r[n] + size**2 * v[n]
             out[n] = np.clip(1 / (1 + np.exp(-logit)), BORDER, 1 - BORDER)
             if n in self.fixed:
                 out[n][self.fixed[n]] = start[n][self.fixed[n]]

@@ -111,12 +111,9 @@ def load_model(path: str | os.PathLike[str]) -> ClickModel:
 
 def _restored(name: str, content: Mapping[str, Any]) -> ClickModel:
     try:
-        settings = {key: _setting(value) for key, value in content["settings"].items()}
+        given = content["settings"].items()
+        settings = {name: tuple(x) if isinstance(x, list) else x for name, x in given}
         return CLICK_MODELS.instance(content["model"], settings).restored(content)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{name}: damaged ({reason}).") from None
-
-
-def _setting(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -5,7 +5,7 @@ The examination of an impression depends on its rank, and of the UBM on the last
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ class TableModel(ClickModel):
 
     by_rank: ClassVar[bool] = True
     by_click: ClassVar[bool] = False
+    fixed: ClassVar[Mapping[str, int]] = {}  # the index of the probability of a family that is 1
 
     @property
     def examination_(self) -> Floats:
@@ -40,7 +41,7 @@ class TableModel(ClickModel):
 
     def _anchor(self, pages: CountedPages) -> dict[str, int]:
         """Return the index of the probability of a family that is 1."""
-        return {}
+        return dict(self.fixed)
 
     def _prepare(self, pages: CountedPages) -> tuple[dict[str, int], dict[str, int]]:
         size = pages.n_ranks
@@ -49,17 +50,15 @@ class TableModel(ClickModel):
                 f"the largest rank is {size - 1:,}; {self.name} takes ranks up to {MAX_RANK:,}."
             )
         groups = size**2 if self.by_click else size if self.by_rank else 1
-        sizes = {"attractiveness": pages.n_pairs, "examination": groups}
-        if not self.uses_documents:
-            sizes["attractiveness"] = 1
-        return sizes, self._anchor(pages)
+        pairs = pages.n_pairs if self.uses_documents else 1
+        return {"attractiveness": pairs, "examination": groups}, self._anchor(pages)
 
     def _expectation(self, pages: CountedPages) -> Callable[[Values], Expected]:
         """Count equal cells of pair and group, and return the function of expected counts."""
         last = last_clicks(pages.offsets, pages.rank, pages.clicked)
         group = self._group(pages.rank, last, pages.n_ranks)
-        groups = int(group.max()) + 1
-        pairs = pages.n_pairs if self.uses_documents else 1
+        groups, sizes = int(group.max()) + 1, self._prepare(pages)[0]
+        pairs = sizes["attractiveness"]
         pair = pages.pair if self.uses_documents else np.zeros_like(pages.pair)
         cells, index = np.unique(pair * groups + group, return_inverse=True)
         shown = totals(index, pages.row_weights, len(cells))
@@ -67,7 +66,7 @@ class TableModel(ClickModel):
         offsets = np.searchsorted(cells, np.arange(pairs + 1) * groups)
         cell_group, skips = cells % groups, shown - clicks
         trials, hits = (np.add.reduceat(x, offsets[:-1]) for x in (shown, clicks))
-        shown_groups = totals(cell_group, shown, self._prepare(pages)[0]["examination"])
+        shown_groups = totals(cell_group, shown, sizes["examination"])
 
         def expect(values: Values) -> Expected:
             of_pairs = np.empty((2, pairs))
@@ -136,9 +135,7 @@ class GlobalCTR(TableModel):
 
     by_rank: ClassVar[bool] = False
     uses_documents: ClassVar[bool] = False
-
-    def _anchor(self, pages: CountedPages) -> dict[str, int]:
-        return {"attractiveness": 0}
+    fixed: ClassVar[Mapping[str, int]] = {"attractiveness": 0}
 
 
 @dataclass(eq=False, repr=False)
@@ -178,9 +175,7 @@ class DocumentCTR(TableModel):
     """
 
     by_rank: ClassVar[bool] = False
-
-    def _anchor(self, pages: CountedPages) -> dict[str, int]:
-        return {"examination": 0}
+    fixed: ClassVar[Mapping[str, int]] = {"examination": 0}
 
 
 @dataclass(eq=False, repr=False)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from firstpage.clicks.models.pages import totals
 from firstpage.clicks.position_bias.counts import SwapCounts
 from firstpage.core import Bools, DataError, Floats, Ints
 
@@ -107,8 +108,8 @@ def fit_steps(counts: SwapCounts, method: Literal["adjacent", "pivot"], first: i
     """
     size, n = len(counts.ranks), counts.n_groups
     values, influence, weights = np.zeros(size), np.zeros((n, size)), np.zeros((n, size))
-    before = [first if method == "pivot" else max(column - 1, 0) for column in range(size)]
-    for column, base in enumerate(before):
+    for column in range(size):
+        base = first if method == "pivot" else max(column - 1, 0)
         if column == base:
             weights[:, column] = np.bincount(counts.group, counts.clicked[:, column], n)
             continue
@@ -117,12 +118,10 @@ def fit_steps(counts: SwapCounts, method: Literal["adjacent", "pivot"], first: i
         group = counts.group[both]
         upper = np.bincount(group, counts.clicked[both, column] * there / (here + there), n)
         lower = np.bincount(group, counts.clicked[both, base] * here / (here + there), n)
-        start = 0.0 if method == "pivot" else values[base]
-        known = upper.sum() > 0 and lower.sum() > 0
-        values[column] = start + np.log(upper.sum() / lower.sum()) if known else np.nan
-        if known:
-            influence[:, column] = upper / upper.sum() - lower / lower.sum()
-            influence[:, column] += 0.0 if method == "pivot" else influence[:, base]
+        values[column] = np.nan
+        if upper.sum() > 0 and lower.sum() > 0:
+            values[column] = values[base] + np.log(upper.sum() / lower.sum())
+            influence[:, column] = influence[:, base] + upper / upper.sum() - lower / lower.sum()
             weights[:, column] = upper + lower
     return LogEstimate(values - values[first], influence - influence[:, [first]], weights, first)
 
@@ -133,9 +132,8 @@ def fit_randomized(
     """Return the estimate from click-through rates by rank, weighted by 1 / propensity."""
     column = np.searchsorted(ranks, rank)
     n, size = int(group.max(initial=-1)) + 1, len(ranks)
-    cell = group * size + column
-    shown = np.bincount(cell, weight, n * size).reshape(n, size)
-    hits = np.bincount(cell, weight * clicked, n * size).reshape(n, size).astype(np.float64)
+    sums = (totals(group * size + column, w, n * size) for w in (weight, weight * clicked))
+    shown, hits = (total.reshape(n, size) for total in sums)
     rates = hits.sum(axis=0) / shown.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         influence = (hits - rates * shown) / hits.sum(axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from firstpage.data.io import JsonFormat
 
 Method = Literal["all-pairs", "adjacent", "pivot", "random", "model", "regression-em", "dual"]
 BY_FEATURES: tuple[Method, ...] = ("regression-em", "dual")
-METHODS: tuple[Method, ...] = (
-    "all-pairs", "adjacent", "pivot", "random", "model", *BY_FEATURES,
-)  # fmt: skip
+METHODS: tuple[Method, ...] = get_args(Method)
 OF_FEATURES = (
     "Relevance is taken for a function of the features alone: what these do not tell and the "
     "ranking knew counts as examination, also where no document was seen at several ranks."
@@ -227,25 +225,25 @@ def estimate_propensities(
     graph, estimate = graph_of(counts, reference)
     assert estimate is not None  # there are clicks
     base, verdict = estimate.reference, list(graph.verdict)
-    if method in ("adjacent", "pivot"):
-        estimate = fit_steps(counts, "pivot" if method == "pivot" else "adjacent", base)
+    if method == "adjacent" or method == "pivot":
+        estimate = fit_steps(counts, method, base)
     elif method == "random":
         base = 0 if reference is None else base
         estimate, verdict = _randomized(sessions, counts.ranks, base)
     elif model is not None:
         model = click_model(model)
+        estimate = _of_model(sessions, model, counts.ranks, base, progress)
         connected = np.array(graph.component) == graph.component[base]
-        estimate = _of_model(sessions, model, counts.ranks, base, connected, progress)
+        estimate = replace(estimate, values=np.where(connected, estimate.values, np.nan))
     elif method in BY_FEATURES:
-        estimate = _by_features(sessions, features, method, counts.ranks, base, progress)
+        estimator = by_features.estimator(sessions, features, method, counts.ranks)
+        estimate = _by_features(sessions, estimator, counts.ranks, base, progress)
         verdict.append(OF_FEATURES)
     if method != "random":
         verdict += _of_trust(counts, base)
     if len(sessions.layouts) > 1:
-        verdict.insert(
-            0, f"The log mixes {len(sessions.layouts)} layouts, in which a rank is not the same "
-            "place: select the pages of one.",
-        )  # fmt: skip
+        mixed = f"The log mixes {len(sessions.layouts)} layouts, in which a rank is not the same "
+        verdict = [mixed + "place: select the pages of one.", *verdict]
     status = statuses(estimate)
     if method != "all-pairs":
         verdict = [line for line in verdict if "relative to rank" not in line]
@@ -255,14 +253,10 @@ def estimate_propensities(
         counts.ranks, *map(np.exp, (estimate.values, low, high)), estimate.errors,
         estimate.effective_queries, counts.impressions, counts.clicks, status,
     ]  # fmt: skip
-    return Propensities._of(
-        columns,
-        reference=int(counts.ranks[base]),
-        method=str(method) if model is None else click_model(model).name,
-        level=level,
-        verdict=tuple(verdict),
-        source=sessions.source,
-    )
+    name = str(method) if model is None else click_model(model).name
+    settings = {"method": name, "level": level, "source": sessions.source}
+    reference = int(counts.ranks[base])
+    return Propensities._of(columns, reference=reference, verdict=tuple(verdict), **settings)
 
 
 def _of_trust(counts: SwapCounts, base: int) -> list[str]:
@@ -302,12 +296,7 @@ def _randomized(sessions: Sessions, ranks: Ints, base: int) -> tuple[LogEstimate
 
 
 def _of_model(
-    sessions: Sessions,
-    model: ClickModel,
-    ranks: Ints,
-    base: int,
-    connected: Bools,
-    progress: Progress | None,
+    sessions: Sessions, model: ClickModel, ranks: Ints, base: int, progress: Progress | None
 ) -> LogEstimate:
     """Return the mean examination by rank of a fitted model, with a jackknife over queries."""
     column, page = np.searchsorted(ranks, sessions.rank), sessions.page
@@ -322,20 +311,14 @@ def _of_model(
     model.fit(sessions)
     values = logarithms(model, np.ones(sessions.n_pages, bool))
     influence, fold = jackknife(model, sessions, logarithms, progress)
-    estimate = _jackknifed(sessions, values, influence, fold, ranks, base)
-    return replace(estimate, values=np.where(connected, values, np.nan))
+    return _jackknifed(sessions, values, influence, fold, ranks, base)
 
 
 def _by_features(
-    sessions: Sessions,
-    features: Dataset | None,
-    method: str,
-    ranks: Ints,
-    base: int,
-    progress: Progress | None,
+    sessions: Sessions, estimator: Any, ranks: Ints, base: int, progress: Progress | None
 ) -> LogEstimate:
     """Return the estimate with a ranking by features, with a jackknife over queries."""
-    fit, parameters = by_features.estimator(sessions, features, method, ranks)
+    fit, parameters = estimator
     folds, n = query_folds(sessions)
     fold = folds[sessions.page_query]
     values, start = fit(np.ones(sessions.n_pages), np.zeros(parameters))
@@ -366,23 +349,21 @@ def bias_by_rank(propensities: Any, sessions: Sessions) -> tuple[Floats, Floats,
     if propensities is None:  # clicks as they are
         alpha = np.ones(int(sessions.rank.max(initial=0)) + 1)
         return alpha, np.zeros(len(alpha)), name
-    if isinstance(propensities, (Propensities, TrustBias)):
-        rank, offset = np.asarray(propensities.rank, np.int64), np.zeros(len(propensities.rank))
-        if isinstance(propensities, Propensities):
-            values = np.asarray(propensities.propensity)
-        else:
-            values, offset = np.asarray(propensities.alpha), np.asarray(propensities.beta)
+    columns: Any
+    if isinstance(propensities, Propensities):
+        columns = propensities.rank, propensities.propensity, np.zeros(len(propensities.rank))
+    elif isinstance(propensities, TrustBias):
+        columns = propensities.rank, propensities.alpha, propensities.beta
     elif isinstance(propensities, (Mapping, Sequence, np.ndarray)) and len(propensities):
-        by_rank = propensities if isinstance(propensities, Mapping) else dict(
-            enumerate(propensities, 1)
-        )  # fmt: skip
-        rank, values = np.array(list(by_rank), np.int64), np.array(list(by_rank.values()), float)
-        offset = np.zeros(len(rank))
+        is_map = isinstance(propensities, Mapping)
+        by_rank = dict(propensities if is_map else enumerate(propensities, 1))
+        columns = list(by_rank), list(by_rank.values()), np.zeros(len(by_rank))
     else:
         raise DataError(
             "propensities are those of estimate_propensities or trust_bias, a mapping from ranks, "
             "or one number per rank from rank 1."
         )
+    rank, (values, offset) = np.asarray(columns[0], np.int64), np.asarray(columns[1:], np.float64)
     finite = np.isfinite(values) & np.isfinite(offset)
     if not finite.any() or rank.min() < 1:
         raise DataError(f"{name}: has no propensity of a rank from 1.")

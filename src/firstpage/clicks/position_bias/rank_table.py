@@ -34,11 +34,8 @@ class RankTable(Tabular):
     @classmethod
     def _of(cls, columns: Sequence[Any], **settings: Any) -> Self:
         """Return the table of columns in the order of the fields."""
-        names = cls._columns()
-        listed = {
-            name: tuple(np.asarray(c).tolist()) for name, c in zip(names, columns, strict=True)
-        }
-        return cls(**listed, **settings)
+        named = zip(cls._columns(), columns, strict=True)
+        return cls(**{name: tuple(np.asarray(c).tolist()) for name, c in named}, **settings)
 
     def _title(self) -> str:
         return ""

@@ -158,9 +158,8 @@ def position_overlap(item: Array, position: Array) -> SwapGraph:
     ranks = np.asarray(position, np.int64)
     query = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     nothing = np.zeros(len(ranks), bool)
-    return graph_of(count_swaps(number, ranks, nothing, query, max(int(ranks.max(initial=0)), 2)))[
-        0
-    ]
+    counts = count_swaps(number, ranks, nothing, query, max(int(ranks.max(initial=0)), 2))
+    return graph_of(counts)[0]
 
 
 def count_sessions(sessions: Sessions, max_rank: int) -> SwapCounts:
@@ -223,9 +222,10 @@ def status_lines(ranks: Array, status: tuple[str, ...], reference: int) -> list[
     """Return sentences on the ranks of each status but the reference."""
     lines = []
     for name, text in SENTENCES.items():
-        of_status = [r for r, s in zip(ranks.tolist(), status, strict=True) if s == name]
-        if set(of_status) - {reference}:
-            lines.append(text.format(reference, ranges([r for r in of_status if r != reference])))
+        known = zip(ranks.tolist(), status, strict=True)
+        of_status = [rank for rank, s in known if s == name and rank != reference]
+        if of_status:
+            lines.append(text.format(reference, ranges(of_status)))
     return lines
 
 

@@ -179,10 +179,8 @@ def _by_swaps(counts: SwapCounts, column: int, base: int, level: float) -> Float
         x, np.ones(len(n)), y, again * x_square + y_again * x * y, again * x + y_again * y,
         again * x * y + y_again * y_square,
     ]  # fmt: skip
-    sums = sum_by_query(
-        counts.group[rows], counts.n_groups, np.stack(equations, 1) * weight[:, None]
-    )
-    return _solve(sums, level)
+    terms = np.stack(equations, 1) * weight[:, None]
+    return _solve(sum_by_query(counts.group[rows], counts.n_groups, terms), level)
 
 
 def _by_grades(
@@ -201,13 +199,11 @@ def _by_grades(
     if len(scale) <= top:
         raise DataError(f"relevance has {len(scale)} values; the largest grade is {top}.")
     x, y = scale[grades[known]], sessions.clicked[known].astype(np.float64)
-    rank = sessions.rank[known]
     _, group = np.unique(sessions.page_query[sessions.page[known]], return_inverse=True)
     equations = np.stack([x, np.ones(len(x)), y, x * x, x, x * y], axis=1)
-    ranks, n_groups = np.unique(rank).astype(np.int64), int(group.max()) + 1
-    return ranks, [
-        _solve(sum_by_query(group[rank == r], n_groups, equations[rank == r]), level) for r in ranks
-    ]
+    ranks, n = np.unique(sessions.rank[known]).astype(np.int64), int(group.max()) + 1
+    parts = [sessions.rank[known] == rank for rank in ranks]
+    return ranks, [_solve(sum_by_query(group[at], n, equations[at]), level) for at in parts]
 
 
 def _solve(sums: Floats, level: float) -> Floats:
@@ -221,18 +217,12 @@ def _solve(sums: Floats, level: float) -> Floats:
     unknown = np.full(6, np.nan)
     if n < 2 or not total[1]:
         return unknown
-    mean = matrix[0] / total[1]  # of relevance, and 1
-    centered = (
-        sums[:, 3]
-        - sums[:, 4] * mean[0]
-        - (sums[:, 0] - sums[:, 1] * mean[0]) * (total[4] / total[1])
-    )
+    mean, other = total[0] / total[1], total[4] / total[1]
+    centered = sums[:, 3] - sums[:, 4] * mean - (sums[:, 0] - sums[:, 1] * mean) * other
     if centered.sum() < MIN_STRENGTH * np.sqrt(np.square(centered).sum()) or not centered.any():
         return unknown
     solution = np.linalg.solve(matrix, right)
-    residuals = sums[:, [2, 5]] - np.stack(
-        [sums[:, [0, 1]] @ solution, sums[:, [3, 4]] @ solution], axis=1
-    )
+    residuals = sums[:, [2, 5]] - sums[:, [0, 3]] * solution[0] - sums[:, [1, 4]] * solution[1]
     influence = np.linalg.solve(matrix, residuals.T).T
     errors = np.sqrt(np.square(influence).sum(axis=0) * n / (n - 1))
     freedom = sums[:, 1].sum() ** 2 / np.square(sums[:, 1]).sum() - 1
