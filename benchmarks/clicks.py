@@ -3,12 +3,17 @@
     FIRSTPAGE_DATA=data python benchmarks/clicks.py --sets mq2008 --sessions 1000,100000
 
 The logging ranker is trained on 1 % of the training queries; users see its ranking, shuffled a
-little on each page, and click by the human grades.  Learners are RankNet, which is linear, and
-ListNet with trees, beside trees of LightGBM and XGBoost.  "full" learns the click
-probabilities of the grades themselves, of all documents; "full, displayed" of those that the log
-displays; "click-through" clicks by impressions.  Values are NDCG@10 on test queries; what is
-recovered is the part of what naive learning with the same scorer loses to full information, and p
-is that of a paired t-test against it.
+little on each page, and click by the human grades.  --logging replace-last also shows a random
+document at the last rank (Oosterhuis and de Rijke 2020), and plackett-luce samples each page from
+the softmax of the standardized scores.  Learners are RankNet, which is linear, and ListNet with
+trees, beside trees of LightGBM and XGBoost.
+
+"full" learns the click probabilities of the grades themselves, of all documents; "full, displayed"
+of those that the log displays; "click-through" clicks by impressions.  "EB" is empirical Bayes, and
+"click model" the one of CLICK_MODELS that predicts held-out pages best.  Values are NDCG@10 on
+test queries; what is recovered is the part of what naive learning with the same scorer loses to
+full information, of all documents and of those displayed, and p is that of a paired t-test against
+naive.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +32,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 import firstpage as fp
+from firstpage.clicks.position_bias.by_features import estimator
 
 ROOT = Path(os.environ.get("FIRSTPAGE_DATA", "data"))
 FILES = {
@@ -33,8 +40,12 @@ FILES = {
     "ohsumed": ("ohsumed/Fold1/train.txt", "ohsumed/Fold1/test.txt"),
     "mslr": ("mslr-web10k-5k/train.txt", "mslr-web10k-5k/test.txt"),
 }
-WITH_TREES = ("full", "naive", "IPS", "empirical Bayes")
+WITH_TREES = ("full", "naive", "IPS", "EB")
 TREES = "trees(count=200, leaves=8, rate=0.05)"  # as of the peers
+CLICK_MODELS = ("PBM", "UBM", "SimplifiedDBN")
+COMPARED_PAGES = 20_000  # by which the click model is chosen, a fifth of them held out
+DEPTH, SAMPLES = 10, 500  # documents per page, and sampled pages per query
+LOGGING = ("shuffled", "replace-last", "plackett-luce")
 Values = dict[str, np.ndarray]
 
 
@@ -48,13 +59,46 @@ def read(name: str) -> tuple[fp.Dataset, fp.Dataset]:
     return parts[0], parts[1]
 
 
-def logging_run(data: fp.Dataset, seed: int) -> fp.Run:
-    """Return the ranking of a ranker trained on 1 % of the queries that have preferences."""
+def logging_scores(data: fp.Dataset, seed: int) -> np.ndarray:
+    """Return the scores of a ranker trained on 1 % of the queries that have preferences."""
     useful = [q for q in range(len(data)) if np.ptp(data[q].y) > 0]
     count = max(round(0.01 * len(data)), 1)
     chosen = np.random.default_rng(seed).choice(useful, count, replace=False)
     logger = fp.RankNet(normalize="minmax", l2=0.1).fit(data[chosen])
-    return fp.Run.from_arrays(data.qid, list(data.docid), logger.predict(data))
+    return np.asarray(logger.predict(data))
+
+
+def logged(
+    data: fp.Dataset, users: str, count: int, seed: int, noise: float, logging: str
+) -> fp.Sessions:
+    """Return simulated sessions on pages of the logging ranker."""
+    scores, docids, grades = logging_scores(data, seed), list(data.docid), data.y.tolist()
+    if logging == "shuffled":
+        run = fp.Run.from_arrays(data.qid, docids, scores)
+        qrels = fp.Qrels.from_arrays(data.qid, docids, data.y)
+        return fp.clicks.simulate(run, qrels, users, n_sessions=count, noise=noise, seed=seed)
+    rng, run, qrels, base = np.random.default_rng(seed), {}, {}, []
+    for number, (first, end) in enumerate(pairwise(data.offsets.tolist())):
+        known = scores[first:end]
+        if logging == "plackett-luce":
+            key = (known - known.mean()) / max(known.std(), 1e-9)
+            key = -key - rng.gumbel(size=(SAMPLES, len(known)))
+        else:
+            ranks = np.argsort(np.argsort(-known))
+            key = ranks + noise * rng.normal(size=(SAMPLES, len(known)))
+        order = np.argsort(key, axis=1)
+        if logging == "replace-last" and len(known) > DEPTH:
+            other = rng.integers(DEPTH - 1, len(known), SAMPLES)
+            order[:, DEPTH - 1] = order[np.arange(SAMPLES), other]
+        for sample, page in enumerate((first + order[:, :DEPTH]).tolist()):
+            name = f"{number}#{sample}"  # each sampled page is a query of the simulation
+            run[name] = {docids[row]: -float(place) for place, row in enumerate(page)}
+            qrels[name] = {docids[row]: grades[row] for row in page}
+            base.append(number)
+    sessions = fp.clicks.simulate(run, qrels, users, n_sessions=count, seed=seed)
+    codes = dict(zip(run, base, strict=True))
+    of_page = np.array([codes[name] for name in sessions.queries], np.int32)[sessions.page_query]
+    return replace(sessions, queries=tuple(map(str, data.queries)), page_query=of_page)
 
 
 def full_information(
@@ -110,42 +154,51 @@ def corrected(
     sessions: fp.Sessions, data: fp.Dataset, name: str
 ) -> dict[str, Callable[[], fp.ClickTraining]]:
     """Return training data of the log by the name of the correction."""
-    users, ones = fp.clicks.SimulatedUsers.named(name), [1.0] * 10
-    from_log = partial(fp.from_clicks, sessions, data)
+    users, ones = fp.clicks.SimulatedUsers.named(name), [1.0] * DEPTH
 
-    def by(correction: Any, propensities: Callable[[], Any]) -> Callable[[], fp.ClickTraining]:
-        return lambda: from_log(propensities(), correction=correction)
-
+    @cache
     def estimated() -> Any:
         return fp.clicks.estimate_propensities(sessions)
 
-    def jointly(method: Any, correction: Any = "ips") -> Callable[[], fp.ClickTraining]:
-        return by(
-            correction,
-            lambda: fp.clicks.estimate_propensities(sessions, method, features=data),
-        )
+    @cache
+    def jointly(method: str) -> Any:
+        """Return what estimate_propensities does, without intervals, which take 20 more fits."""
+        fit, parameters = estimator(sessions, data, method, np.unique(sessions.rank))
+        logarithms, _ = fit(np.ones(sessions.n_pages), np.zeros(parameters))
+        return np.exp(logarithms - logarithms[0])
 
+    def by(correction: Any, propensities: Callable[[], Any]) -> Callable[[], fp.ClickTraining]:
+        return lambda: fp.from_clicks(sessions, data, propensities(), correction=correction)
+
+    eb = "empirical-bayes"
     rows = {
-        "naive": from_log,
+        "naive": by(None, lambda: None),
         "default": by(None, estimated),
-        "IPS, regression EM": jointly("regression-em"),
-        "IPS, dual learning": jointly("dual"),
-        "EB, regression EM": jointly("regression-em", "empirical-bayes"),
-        "click-through": by("empirical-bayes", lambda: ones),
         "IPS": by("ips", estimated),
         "policy-aware": by("policy-aware", estimated),
-        "empirical Bayes": by("empirical-bayes", estimated),
+        "EB": by(eb, estimated),
+        "EB, click model": by(eb, lambda: best_click_model(sessions)),
+        "EB, regression EM": by(eb, lambda: jointly("regression-em")),
+        "EB, dual learning": by(eb, lambda: jointly("dual")),
+        "IPS, regression EM": by("ips", lambda: jointly("regression-em")),
+        "IPS, dual learning": by("ips", lambda: jointly("dual")),
+        "click-through": by(eb, lambda: ones),
     }
     if users.examination is not None and np.ndim(users.click) == 1:
-        for row, correction in (
-            ("default", None), ("IPS", "ips"), ("empirical Bayes", "empirical-bayes"),
-        ):  # fmt: skip
-            rows[f"{row}, correct"] = by(correction, lambda: users.propensities(10))
+        for row, correction in (("default", None), ("IPS", "ips"), ("EB", eb)):
+            rows[f"{row}, correct"] = by(correction, lambda: users.propensities(DEPTH))
     if name == "trust":
-        rows["empirical Bayes, affine"] = by(
-            "empirical-bayes", lambda: fp.clicks.trust_bias(sessions)
-        )
+        rows["EB, affine"] = by(eb, lambda: fp.clicks.trust_bias(sessions))
     return rows
+
+
+def best_click_model(sessions: fp.Sessions) -> fp.clicks.ClickModel:
+    """Return the click model that predicts held-out pages of a sample best, fitted to the log."""
+    rng, size = np.random.default_rng(0), min(sessions.n_pages, COMPARED_PAGES)
+    sample = sessions.select(rng.choice(sessions.n_pages, size, replace=False))
+    scores = fp.clicks.compare_models(CLICK_MODELS, *sample.split()).scores
+    print(f"  click model: {scores[0].model}", flush=True)
+    return fp.clicks.click_model(scores[0].model).fit(sessions)
 
 
 def displayed(data: fp.Dataset, sessions: fp.Sessions) -> fp.Dataset:
@@ -157,13 +210,11 @@ def displayed(data: fp.Dataset, sessions: fp.Sessions) -> fp.Dataset:
 
 
 def measured(
-    dataset: str, users: str, count: int, seed: int, noise: float, scorer: str
+    dataset: str, users: str, count: int, seed: int, scorer: str, args: argparse.Namespace
 ) -> tuple[Values, dict[str, float]]:
     """Return the values per query of each row for one logging ranker, and the CPU time."""
     data, test = read(dataset)
-    qrels = fp.Qrels.from_arrays(data.qid, list(data.docid), data.y)
-    run = logging_run(data, seed)
-    sessions = fp.clicks.simulate(run, qrels, users, n_sessions=count, noise=noise, seed=seed)
+    sessions = logged(data, users, count, seed, args.noise, args.logging)
     model, largest = fp.clicks.SimulatedUsers.named(users), data.y.max()
     rows = {
         "full": lambda: full_information(data, model, largest),
@@ -171,28 +222,30 @@ def measured(
     } | corrected(sessions, data, users)
     results: Values = {}
     spent: dict[str, float] = {}
-    for name, training in rows.items():
-        if scorer == "trees" and name not in WITH_TREES:
-            continue
+    chosen = WITH_TREES if scorer == "trees" else args.rows.split(";") if args.rows else rows
+    for name in chosen:
         start = time.process_time()
-        results[name] = value(learn(training(), scorer).predict(test), test)
+        results[name] = value(learn(rows[name](), scorer).predict(test), test)
         spent[name] = time.process_time() - start
     return results | (peers(sessions, data, test) if scorer == "trees" else {}), spent
 
 
-def setting(
-    dataset: str, users: str, count: int, seeds: list[int], noise: float, scorer: str
-) -> None:
+def setting(dataset: str, users: str, count: int, scorer: str, args: argparse.Namespace) -> None:
     """Print the rows of one data set, one kind of users and one number of sessions."""
-    runs = [measured(dataset, users, count, seed, noise, scorer) for seed in seeds]
+    seeds = [int(seed) for seed in args.seeds.split(",")]
+    runs = [measured(dataset, users, count, seed, scorer, args) for seed in seeds]
     results = {name: np.mean([values[name] for values, _ in runs], axis=0) for name in runs[0][0]}
-    naive, lost = results["naive"], (results["full"] - results["naive"]).mean()
+    means, naive = {name: values.mean() for name, values in results.items()}, results["naive"]
     for name, values in results.items():
         p = ttest_rel(values, naive).pvalue if name != "naive" else float("nan")
-        part = (values.mean() - naive.mean()) / lost if lost >= 0.01 else float("nan")
+        parts = []
+        for ceiling in ("full", "full, displayed"):
+            lost = means.get(ceiling, np.nan) - means["naive"]
+            parts.append((means[name] - means["naive"]) / lost if lost >= 0.01 else np.nan)
         print(
-            f"{dataset:8} {users:14} {count:9,} {scorer:6} {name:24} {values.mean():.4f} "
-            f"recovered {100 * part:5.0f} % p {p:.3f} CPU {runs[0][1].get(name, 0.0):5.1f} s",
+            f"{dataset:8} {users:14} {count:9,} {scorer:6} {name:24} {means[name]:.4f} "
+            f"recovered {100 * parts[0]:5.0f} % of full, {100 * parts[1]:5.0f} % of displayed, "
+            f"p {p:.3f} CPU {runs[0][1].get(name, 0.0):5.1f} s",
             flush=True,
         )
 
@@ -237,17 +290,18 @@ def main() -> None:
     parser.add_argument(
         "--scorers", default="linear,trees", help="trees are beside those of LightGBM and XGBoost"
     )
+    parser.add_argument("--logging", choices=LOGGING, default="shuffled")
+    parser.add_argument("--rows", help="rows of linear rankers, such as 'full;naive;EB'")
     parser.add_argument("--million", action="store_true", help="measure the CPU time only")
     args = parser.parse_args()
     if args.million:
         million()
         return
-    seeds = [int(seed) for seed in args.seeds.split(",")]
     for dataset in args.sets.split(","):
         for users in args.users.split(","):
             for count in map(int, args.sessions.split(",")):
                 for scorer in args.scorers.split(","):
-                    setting(dataset, users, count, seeds, args.noise, scorer)
+                    setting(dataset, users, count, scorer, args)
 
 
 if __name__ == "__main__":
