@@ -194,21 +194,18 @@ def analyze(
     record = records[0]
     if value == "values" and log.value is None:
         raise DataError(f"{log.source}: has no values of actions.")
-    worth = log.clicked.astype(np.float64) if value == "clicks" else log.value
-    assert worth is not None
-    values = np.asarray(worth, np.float64)
+    values = np.asarray(log.clicked if value == "clicks" else log.value, np.float64)
     bound = _bound(records, float(values.max(initial=0.0)))
     units = _Units(log, record, _credit(log, record, records, values), bound)
-    arms = tuple(map(str, record["arms"]))
-    level = alpha / (len(arms) - 1)
-    rows = [units.comparison(arm, level) for arm in range(1, len(arms))]
+    level = alpha / (len(units.names) - 1)
+    rows = [units.comparison(arm, level) for arm in range(1, len(units.names))]
     counts = {
         "pages": log.n_pages, "comparisons": len(units.credit),
         "visitors": len(np.unique(units.visitor)), "clicks": int(log.clicks.sum()),
     }  # fmt: skip
     return ExperimentAnalysis(
         str(record["experiment"]), str(record.get("digest", "")), str(record["method"]),
-        sessions.source, arms, alpha, counts, tuple(rows), tuple(units.by_day(level)),
+        sessions.source, tuple(units.names), alpha, counts, tuple(rows), tuple(units.by_day(level)),
         tuple(units.by_segment(level, segments)), _checks(log, units, backward),
     )  # fmt: skip
 
