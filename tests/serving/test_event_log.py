@@ -265,7 +265,9 @@ def test_rows_that_nobody_waits_for_share_a_commit(
     assert log.submit([click()]).result(PATIENCE) == 1
     assert [each.result(0) for each in waiting] == [1] * 5
     assert (log.commits, log.stored) == (1, 6)
+    log.close()
     monkeypatch.setattr(event_log, "DELAY", 0.01)
+    log = EventLog(folder)
     assert log.submit([query(event_id="later")], urgent=False).result(PATIENCE) == 1
     log.submit([query(event_id="last")], urgent=False)
     log.close()

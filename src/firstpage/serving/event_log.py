@@ -37,8 +37,7 @@ SEGMENT = re.compile(r"events-(\d{8})\.jsonl(\.gz)?")
 SEGMENT_BYTES, LOG_BYTES = 8 << 20, 16 << 30
 MAX_KNOWN = 500_000  # ids of the last rows
 MAX_PENDING = 20_000  # rows that wait for the disk
-DELAY = 0.1  # seconds for which rows that nobody waits for are collected
-IDLE = 0.5  # seconds between checks for a request to rotate
+DELAY = 0.1  # seconds for which rows that nobody waits for are collected, without a wake-up
 PATIENCE = 60.0  # seconds for a server to rotate
 
 
@@ -119,7 +118,7 @@ class EventLog:
                 self.dropped += len(rows)
                 raise Refusal("too many events wait for the disk; try again.", 503, retry_after="1")
             future = Future[int]()
-            if urgent or not self._pending:
+            if urgent:
                 self._wake.notify()
             self._urgent |= urgent
             self._pending.append((rows, future))
@@ -130,10 +129,8 @@ class EventLog:
         """Commit what is pending, until the log is closed."""
         while True:
             with self._wake:
-                if not self._pending and not self._closing:
-                    self._wake.wait(IDLE)
-                if self._pending:
-                    self._wake.wait_for(lambda: self._urgent or self._closing, DELAY)
+                if not self._urgent and not self._closing:
+                    self._wake.wait(DELAY)
                 batch, self._pending, self._pending_rows = self._pending, [], 0
                 self._urgent = False
                 ends = self._closing and not batch
@@ -289,7 +286,7 @@ def _request_rotation(folder: Path) -> None:
     while (folder / ROTATE).exists():
         if time.monotonic() > end:
             raise DataError(f"{folder}: is in use, and the server that writes it does not answer.")
-        time.sleep(IDLE / 5)
+        time.sleep(DELAY)
 
 
 def _remove(paths: Iterable[Path], is_removed: Callable[[Row], bool]) -> int:
