@@ -1,6 +1,7 @@
 """Kernels and subroutines with many parameters are called by the names of these parameters.
 
-By name: as a keyword, or by position where the variable or the attribute has the parameter's name.
+By name: as a keyword, or by position where the variable or the attribute has the parameter's name,
+of which a part may be passed, as in `offsets[lo:hi]`.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def _imported_kernels(
 
 
 def _name_of(argument: ast.expr) -> str:
-    """Return the name of a variable, or of an attribute."""
-    return str(getattr(argument, "attr", getattr(argument, "id", "")))
+    """Return the name of a variable or attribute that, or a part of which, is passed."""
+    argument = argument.value if isinstance(argument, ast.Subscript) else argument
+    return str(getattr(argument, "attr", getattr(argument, "id", ""))).lstrip("_")
 
 
 def _nameless_calls(
@@ -97,6 +99,8 @@ def test_calls_with_other_names_are_found() -> None:
     }
     for call, is_wrong in {
         "sort(keys, self.order, low, high=0, first=1, second=2, third=3)": False,
+        "sort(keys[a:b], self._order, low[0], high=0, first=1, second=2, third=3)": False,
+        "sort(keys, low[0], order, high=0, first=1, second=2, third=3)": True,
         "sort(order, keys, low, high=0, first=1, second=2, third=3)": True,
         "sort(keys, order, 0, high=0, first=1, second=2, third=3)": True,
     }.items():

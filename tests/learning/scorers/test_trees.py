@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -151,6 +152,26 @@ def test_a_loss_on_many_documents_has_defaults_of_its_own() -> None:
     assert defaults(Trees(library="xgboost"), 2500) == (1, None)
     assert Trees().members == 1
     assert Trees().parameters(0, 1)["min_data_in_leaf"] == 20
+
+
+def test_a_loss_on_fewer_documents_has_fewer_bins() -> None:
+    def bins(documents: int, categories: bool = False, **options: int) -> object:
+        resolved = Trees(options=options).for_loss(documents, 46, categories)
+        return resolved.parameters(0, 1).get("max_bin")
+
+    assert bins(99_999) == 63
+    assert bins(100_000) is None
+    assert bins(1000, categories=True) is None
+    assert bins(1000, max_bin=127) == 127
+    assert bins(1000, max_bins=127) is None  # which LightGBM reads
+
+
+@pytest.mark.parametrize("layout", ["force_row_wise", "force_col_wise"])
+def test_the_layout_of_histograms_changes_no_tree(layout: str) -> None:
+    trees = Trees(count=9, leaves=4, min_docs=5, forests=2, options={layout: True})
+    booster, _ = trees.grow(X, squared, None, lambda *_: False, 0, 1)
+    default, _ = replace(trees, options={}).grow(X, squared, None, lambda *_: False, 0, 1)
+    assert (booster.predict(X) == default.predict(X)).all()
 
 
 def test_forests_differ_in_their_features() -> None:

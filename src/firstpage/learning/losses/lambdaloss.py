@@ -146,33 +146,11 @@ class LambdaLossTarget(MeasureTarget):
         words, word_workspace = np.empty((2, n), np.uint64)
         passing, leaving, entering, sums = np.empty((4, 2 * (n + 1)))
         rows = np.empty((min(n, form.depth) if form.columns else 0, form.columns))
+        bits, means, inner_row = scores.view(np.uint64), np.empty(n + 1), np.empty(form.columns)
+        gains = form.gains[int(offsets[0]) : int(offsets[-1])]
         return kernel.lambda_loss.bind(
-            scores=scores,
-            bits=scores.view(np.uint64),
-            gains=form.gains[int(offsets[0]) : int(offsets[-1])],
-            offsets=offsets,
-            kind=form.kind,
-            variant=self.variant,
-            mu=self.mu,
-            discount=form.discount,
-            table=form.table,
-            doubles=self.doubles,
-            scale=form.scale[lo:hi],
-            items=items,
-            words=words,
-            word_workspace=word_workspace,
-            workspace=workspace,
-            blocks=blocks,
-            groups=groups,
-            block_groups=block_groups,
-            means=np.empty(n + 1),
-            passing=passing,
-            leaving=leaving,
-            entering=entering,
-            rows=rows,
-            inner_row=np.empty(form.columns),
-            sums=sums,
-            values=values,
-            grad=grad,
-            curvature=curvature,
-        )
+            scores, bits, gains, offsets, form.kind, self.variant, self.mu, form.discount,
+            form.table, self.doubles, form.scale[lo:hi], items, words, word_workspace, workspace,
+            blocks, groups, block_groups, means, passing, leaving, entering, rows, inner_row, sums,
+            values, grad, curvature,
+        )  # fmt: skip

@@ -186,23 +186,14 @@ def label_levels(truth: Truth, weights: Floats | None = None, k: int | None = No
     weight = np.ones(size) if weights is None else weights[rows].astype(np.float64)
     order, firsts = np.empty(size, np.int32), np.empty(len(offsets), np.int64)
     end, is_lowest = np.empty(size, np.int64), np.empty(size, bool)
-    total, above, probability = np.empty((3, size))
+    total, above, top_probability = np.empty((3, size))
+    k = k or 0
     count = kernel.split_levels(
-        keys=keys,
-        rows=rows,
-        weight=weight,
-        offsets=offsets,
-        k=k or 0,
-        order=order,
-        firsts=firsts,
-        end=end,
-        total=total,
-        above=above,
-        top_probability=probability,
-        is_lowest=is_lowest,
-    )
+        keys, rows, weight, offsets, k, order, firsts, end, total, above, top_probability,
+        is_lowest,
+    )  # fmt: skip
     end, is_lowest = end[:count].copy(), is_lowest[:count].copy()
-    total, above, probability = (x[:count].copy() for x in (total, above, probability))
+    total, above, probability = (x[:count].copy() for x in (total, above, top_probability))
     return LabelLevels(offsets, order, weight, firsts, end, total, above, probability, is_lowest)
 
 

@@ -91,7 +91,7 @@ class _PlackettLuceTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         return kernel.plackett_luce.bind(
-            scores=scores,
+            scores,
             placed=self.upper,
             mass=self.mass,
             values=values,
@@ -102,7 +102,7 @@ class _PlackettLuceTarget(LossTarget):
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return kernel.plackett_luce_curvature.bind(
-            scores=scores,
+            scores,
             mass=self.mass,
             out=out,
             **level_arrays(self.levels, lo, hi),
@@ -168,54 +168,54 @@ class SoftmaxCrossEntropy(Loss):
         return TopOneTarget(psi, weight, truth.offsets, np.ones(len(truth)))
 
 
-class TopOneTarget(LossTarget):
+class _ListTarget(LossTarget):
+    """One number per document that scores are compared with, and a factor per query."""
+
+    def __init__(self, target: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
+        self.target, self.weight, self.offsets, self.factor = target, weight, offsets, factor
+
+    def _slice(self, lo: int, hi: int) -> tuple[Floats, Floats, Ints, Floats]:
+        """Return the target, the weights, the offsets and the factors of the queries lo:hi."""
+        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        return self.target[a:b], self.weight[a:b], self.offsets[lo : hi + 1], self.factor[lo:hi]
+
+
+class TopOneTarget(_ListTarget):
     """Softmax cross entropy toward softmax(psi), over documents of positive weight."""
 
     def __init__(self, psi: Floats, weight: Floats, offsets: Ints, factor: Floats) -> None:
-        self.weight, self.offsets, self.factor = weight, offsets, factor
-        self.probability = np.empty(len(psi))
-        kernel.softmax(psi, weight, offsets, self.probability)
+        super().__init__(np.empty(len(psi)), weight, offsets, factor)
+        kernel.softmax(psi, weight, offsets, self.target)
 
     def hessian_scale(self) -> Floats:
         return self.factor
 
     def terms(self) -> list[LossTerm]:
-        columns = {"weight": self.weight, "target": self.probability}
+        columns = {"weight": self.weight, "target": self.target}
         return [LossTerm("softmax", columns, self.factor)]
 
     def entropy(self) -> Floats:
         """Return the least value that scores can reach, per query (before the factor)."""
-        ones = np.ones_like(self.probability)
-        per_copy = np.divide(self.probability, self.weight, out=ones, where=self.probability > 0)
-        return self._sums(-self.probability * np.log(per_copy))
+        target = self.target
+        per_copy = np.divide(target, self.weight, out=np.ones_like(target), where=target > 0)
+        return query_sums(-target * np.log(per_copy), self.offsets)
 
     def at_zero(self) -> Floats:
         """Return the value per query where all scores are equal (before the factor)."""
-        total = self._sums(self.weight)
+        total = query_sums(self.weight, self.offsets)
         return np.log(total, out=np.zeros_like(total), where=total > 0)
-
-    def _sums(self, values: Floats) -> Floats:
-        return query_sums(values, self.offsets)
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        target, weight, offsets, factor = self._slice(lo, hi)
         return kernel.softmax_cross_entropy.bind(
-            scores=scores,
-            target=self.probability[a:b],
-            weight=self.weight[a:b],
-            offsets=self.offsets[lo : hi + 1],
-            factor=self.factor[lo:hi],
-            values=values,
-            grad=grad,
+            scores, target, weight, offsets, factor, values, grad
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
-        return kernel.softmax_curvature.bind(
-            scores, self.weight[a:b], self.offsets[lo : hi + 1], self.factor[lo:hi], out
-        )
+        _, weight, offsets, factor = self._slice(lo, hi)
+        return kernel.softmax_curvature.bind(scores, weight, offsets, factor, out)
 
 
 @dataclass(frozen=True)
@@ -258,22 +258,18 @@ class Cosine(Loss):
         lengths = np.diff(truth.offsets)
         norm = np.sqrt(query_sums(weight * psi**2, truth.offsets))
         unit = psi * np.repeat(safe_inverse(norm), lengths)
-        return _CosineTarget(unit, weight, truth.offsets, self.floor)
+        return _CosineTarget(unit, weight, truth.offsets, np.full(len(truth), self.floor))
 
 
-@dataclass(frozen=True, eq=False)
-class _CosineTarget(LossTarget):
-    unit: Floats  # labels, scaled to a vector of length 1 per query
-    weight: Floats
-    offsets: Ints
-    floor: float
+class _CosineTarget(_ListTarget):
+    """Labels, scaled to length 1 per query; the factor is the least length of the scores."""
 
     def hessian_scale(self) -> Floats:
         return np.ones(len(self.offsets) - 1)
 
     def terms(self) -> list[LossTerm]:
-        floor = np.full(len(self.offsets) - 1, self.floor)
-        return [LossTerm("cosine", {"weight": self.weight, "target": self.unit}, floor)]
+        columns = {"weight": self.weight, "target": self.target}
+        return [LossTerm("cosine", columns, self.factor)]
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
@@ -283,16 +279,10 @@ class _CosineTarget(LossTarget):
     def _bind(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, norms: Floats
     ) -> BoundKernel:
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        target, weight, offsets, factor = self._slice(lo, hi)
+        floor = float(factor[0]) if len(factor) else 0.0
         return kernel.cosine.bind(
-            scores=scores,
-            target=self.unit[a:b],
-            weight=self.weight[a:b],
-            offsets=self.offsets[lo : hi + 1],
-            floor=self.floor,
-            values=values,
-            grad=grad,
-            lengths=norms,
+            scores, target, weight, offsets, floor, values, grad, lengths=norms
         )
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
@@ -300,12 +290,11 @@ class _CosineTarget(LossTarget):
         0.58 / length^2."""
         norms = np.empty(hi - lo)
         run = self._bind(lo, hi, scores, np.empty(hi - lo), np.empty(len(scores)), norms)
-        counts = np.diff(self.offsets[lo : hi + 1])
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
+        _, weight, offsets, _ = self._slice(lo, hi)
 
         def curvature() -> None:
             run()
-            out[:] = self.weight[a:b] * np.repeat(0.58 / norms**2, counts)
+            out[:] = weight * np.repeat(0.58 / norms**2, np.diff(offsets))
 
         return curvature
 
@@ -345,36 +334,21 @@ class SquaredError(Loss):
         return _SquaredErrorTarget(labels, weight, truth.offsets, factor)
 
 
-@dataclass(frozen=True, eq=False)
-class _SquaredErrorTarget(LossTarget):
-    labels: Floats
-    weight: Floats
-    offsets: Ints
-    factor: Floats
-
+class _SquaredErrorTarget(_ListTarget):
     def hessian_scale(self) -> Floats:
         return self.factor * query_sums(self.weight, self.offsets)
 
     def terms(self) -> list[LossTerm]:
-        columns = {"weight": self.weight, "label": self.labels}
+        columns = {"weight": self.weight, "label": self.target}
         return [LossTerm("squared", columns, self.factor)]
 
     def bind_slice(
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
-        return kernel.squared_error.bind(
-            scores=scores,
-            target=self.labels[a:b],
-            weight=self.weight[a:b],
-            offsets=self.offsets[lo : hi + 1],
-            factor=self.factor[lo:hi],
-            values=values,
-            grad=grad,
-        )
+        target, weight, offsets, factor = self._slice(lo, hi)
+        return kernel.squared_error.bind(scores, target, weight, offsets, factor, values, grad)
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        a, b = int(self.offsets[lo]), int(self.offsets[hi])
-        counts = np.diff(self.offsets[lo : hi + 1])
-        curvature = self.weight[a:b] * np.repeat(self.factor[lo:hi], counts)
+        _, weight, offsets, factor = self._slice(lo, hi)
+        curvature = weight * np.repeat(factor, np.diff(offsets))
         return lambda: out.__setitem__(slice(None), curvature)

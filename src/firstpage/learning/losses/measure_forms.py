@@ -8,7 +8,8 @@ import numpy as np
 
 from firstpage.core import PACKAGE, DataError, Floats, Ints, MeasureError
 from firstpage.core.kernels.losses import ADDITIVE, CASCADE, PRECISION, TABLE, true_order_values
-from firstpage.data import Truth, sort_groups
+from firstpage.core.kernels.measures import top_dcg
+from firstpage.data import MAX_PARTIAL_SORT, Truth, sort_groups
 from firstpage.evaluation.measures import (
     AdditiveForm,
     CascadeForm,
@@ -78,14 +79,7 @@ class MeasureForm:
         """Return the value of each query where documents are in this order."""
         out = np.empty(len(offsets) - 1)
         true_order_values(
-            order=order,
-            gains=self.gains,
-            offsets=offsets,
-            kind=self.kind,
-            discount=self.discount,
-            table=self.table,
-            scale=self.scale,
-            out=out,
+            order, self.gains, offsets, self.kind, self.discount, self.table, self.scale, out
         )
         return out
 
@@ -196,3 +190,37 @@ def _check_own_form(measure: Measure, form: MeasureForm, truth: Truth) -> None:
             f"rank_form of the measure {measure} is wrong: in query {truth.queries[q]!r} it adds "
             f"up to {by_form[q]:.4g} for an order of the documents whose value is {values[q]:.4g}."
         )
+
+
+class MeasureOfScores:
+    """A measure on the documents of a truth, for many scores; the mean over the orders of ties.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    truth : Truth
+        The truth.
+    sums : MeasureForm or None
+        The measure as a sum of discounted gains, which include the scale of the query, if it is
+        one.
+    """
+
+    def __init__(self, measure: Measure, truth: Truth) -> None:
+        self.measure, self.truth = measure, truth
+        self.sums: MeasureForm | None = None
+        if measure.has_rank_form and len(truth.labels):
+            form = measure_form(measure, truth)
+            if form.kind == ADDITIVE:
+                self.sums = replace(form, gains=form.gains * np.repeat(form.scale, truth.lengths))
+
+    def values(self, scores: Floats) -> Floats:
+        """Return one value per query."""
+        sums, truth, scores = self.sums, self.truth, np.ascontiguousarray(scores, np.float64)
+        if sums is None or sums.depth > MAX_PARTIAL_SORT:
+            needs = self.measure.needs(DEFAULT)
+            return self.measure.values(rank_lists(scores, truth, DEFAULT, needs=needs), DEFAULT)
+        best, best_gains = np.empty((2, sums.depth))
+        out = np.empty(len(truth))
+        top_dcg(scores, sums.gains, truth.offsets, sums.discount, best, best_gains, out)
+        return out

@@ -112,19 +112,11 @@ class SampledNeighborsTarget(SampledTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
         offsets = self.offsets[lo : hi + 1]
+        labels = self.labels[int(offsets[0]) : int(offsets[-1])]
         longest = max(int(np.diff(offsets).max(initial=0)), 1)
+        arrival, items = np.empty(longest), np.empty(longest, np.int64)
+        calls, first_query = self.evaluations[lo : lo + 1], lo + int(self.first_query[0])
         return kernel.sampled_neighbors.bind(
-            scores=scores,
-            labels=self.labels[int(offsets[0]) : int(offsets[-1])],
-            offsets=offsets,
-            discount=self.discount,
-            samples=self.samples,
-            seed=self.seed,
-            first_query=lo + int(self.first_query[0]),
-            calls=self.evaluations[lo : lo + 1],
-            arrival=np.empty(longest),
-            items=np.empty(longest, np.int64),
-            values=values,
-            grad=grad,
-            curvature=curvature,
-        )
+            scores, labels, offsets, self.discount, self.samples, self.seed, first_query, calls,
+            arrival, items, values, grad, curvature,
+        )  # fmt: skip

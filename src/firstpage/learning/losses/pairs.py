@@ -152,7 +152,7 @@ class _VotedTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         return kernel.voted_loss.bind(
-            kind=self.kind, scores=scores, values=values, grad=grad, **self._arrays(lo, hi)
+            self.kind, scores, values=values, grad=grad, **self._arrays(lo, hi)
         )
 
     def hessian_scale(self) -> Floats:
@@ -178,7 +178,7 @@ class _VotedLogisticTarget(_VotedTarget):
     kind = kernel.LOGISTIC
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
-        return kernel.voted_logistic_curvature.bind(scores=scores, out=out, **self._arrays(lo, hi))
+        return kernel.voted_logistic_curvature.bind(scores, out=out, **self._arrays(lo, hi))
 
 
 class _VotedHingeTarget(_VotedTarget):

@@ -272,7 +272,7 @@ class _LogisticTarget(_PairwiseTarget):
     ) -> BoundKernel:
         z, exp_z, lower_weight, grad_sorted = np.empty((4, self._longest(lo, hi)))
         return kernel.pairwise_logistic.bind(
-            scores=scores,
+            scores,
             unit_weights=self._unit_weights,
             z=z,
             exp_z=exp_z,
@@ -286,7 +286,7 @@ class _LogisticTarget(_PairwiseTarget):
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         z, lower_weight, hessian_sorted = np.empty((3, self._longest(lo, hi)))
         return kernel.pairwise_logistic_curvature.bind(
-            scores=scores,
+            scores,
             z=z,
             lower_weight=lower_weight,
             hessian_sorted=hessian_sorted,
@@ -300,7 +300,7 @@ class _ExponentialTarget(OneKernelTarget, _PairwiseTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
         return kernel.pairwise_exponential.bind(
-            scores=scores,
+            scores,
             z=np.empty(len(scores)),
             logs=np.empty(int(self.levels.sizes[lo:hi].max(initial=1))),
             values=values,
@@ -333,7 +333,7 @@ class _LabelMarginTarget(OneKernelTarget, _PairwiseTarget):
     ) -> BoundKernel:
         z, lower_weight, grad_sorted, hessian_sorted = np.empty((4, self._longest(lo, hi)))
         return label_margin.label_margin_loss.bind(
-            scores=scores,
+            scores,
             label=self.labels,
             hinge=int(self.hinge),
             z=z,
@@ -375,39 +375,22 @@ class _HingeTarget(_PairwiseTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         n, levels = self._longest(lo, hi), self.levels
-        rows = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
+        own = slice(int(levels.offsets[lo]), int(levels.offsets[hi]))
         ends = levels.offsets[lo : hi + 1]
-        last = np.arange(rows.start, rows.stop) - np.repeat(ends[:-1], np.diff(ends))
-        above, below, number = self._documents
+        last_order = np.arange(own.start, own.stop) - np.repeat(ends[:-1], np.diff(ends))
+        upper_weight, lower_weight, level_of = self._documents
         most_levels = int(levels.sizes[lo:hi].max(initial=0)) + 1
-        z = np.empty(n)
+        z, grad_sorted = np.empty((2, n))
         ranks, run, workspace = np.empty((3, n), np.int64)
         words, word_workspace = np.empty((2, n), np.uint64)
+        sums, starts = np.empty(most_levels), np.empty(most_levels, np.int64)
+        bits, rows, method = z.view(np.uint64), np.empty((3, n)), self._algorithms[lo:hi]
         return hinge.pairwise_hinge.bind(
-            scores=scores,
-            order=levels.order[rows],
-            offsets=ends,
-            firsts=levels.firsts[lo : hi + 1],
-            end=levels.end,
-            upper_weight=above[rows],
-            lower_weight=below[rows],
-            level_of=number[rows],
-            method=self._algorithms[lo:hi],
-            last_order=last,
-            z=z,
-            bits=z.view(np.uint64),
-            grad_sorted=np.empty(n),
-            sums=np.empty(most_levels),
-            rows=np.empty((3, n)),
-            ranks=ranks,
-            starts=np.empty(most_levels, np.int64),
-            run=run,
-            words=words,
-            word_workspace=word_workspace,
-            workspace=workspace,
-            values=values,
-            grad=grad,
-        )
+            scores, levels.order[own], levels.offsets[lo : hi + 1], levels.firsts[lo : hi + 1],
+            levels.end, upper_weight[own], lower_weight[own], level_of[own], method, last_order, z,
+            bits, grad_sorted, sums, rows, ranks, starts, run, words, word_workspace, workspace,
+            values, grad,
+        )  # fmt: skip
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)

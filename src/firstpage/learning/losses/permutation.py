@@ -120,21 +120,12 @@ class PermutationTarget(OneKernelTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats, curvature: Floats
     ) -> BoundKernel:
         a, b = int(self.firsts[lo]), int(self.firsts[hi])
+        z, logs = np.empty(MAX_LENGTH), np.empty(1 << MAX_LENGTH)
         return kernel.permutation_cross_entropy.bind(
-            scores=scores,
-            docs=self.docs[a:b],
-            offsets=self.offsets[lo : hi + 1],
-            firsts=self.firsts[lo : hi + 1],
-            table=self.table[lo:hi],
-            starts=self.starts,
-            probability=self.reach,
-            factor=self.factor[lo:hi],
-            z=np.empty(MAX_LENGTH),
-            logs=np.empty(1 << MAX_LENGTH),
-            values=values,
-            grad=grad,
-            hessian=curvature,
-        )
+            scores, self.docs[a:b], self.offsets[lo : hi + 1], self.firsts[lo : hi + 1],
+            self.table[lo:hi], self.starts, self.reach, self.factor[lo:hi], z, logs, values, grad,
+            curvature,
+        )  # fmt: skip
 
 
 @lru_cache(4096)

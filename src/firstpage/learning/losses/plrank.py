@@ -122,41 +122,23 @@ class ExpectedMeasureTarget(SampledTarget, MeasureTarget):
         form, offsets = self.form, self.offsets[lo : hi + 1]
         longest = max(int(np.diff(offsets).max(initial=0)), 1)
         depth = min(longest, form.depth)
-        compressed = np.empty_like(scores)
+        given, scores = scores, np.empty_like(scores)
         logs, means, weights, center = np.empty((4, depth))
+        arrival, ranked = np.empty(longest), np.empty(longest, np.int8)
+        items, togo, direct = np.empty(depth, np.int64), np.empty(depth + 1), np.empty(form.columns)
+        calls, first_query = self.evaluations[lo : lo + 1], lo + int(self.first_query[0])
+        gains = form.gains[int(offsets[0]) : int(offsets[-1])]
         run = kernel.expected_measure.bind(
-            scores=compressed,
-            gains=form.gains[int(offsets[0]) : int(offsets[-1])],
-            offsets=offsets,
-            kind=form.kind,
-            discount=form.discount,
-            table=form.table,
-            scale=form.scale[lo:hi],
-            best=self.best[lo:hi],
-            importance=self.importance,
-            gain_range=self.gain_range[lo:hi],
-            samples=self.samples,
-            seed=self.seed,
-            first_query=lo + int(self.first_query[0]),
-            calls=self.evaluations[lo : lo + 1],
-            arrival=np.empty(longest),
-            items=np.empty(depth, np.int64),
-            ranked=np.empty(longest, np.int8),
-            logs=logs,
-            means=means,
-            weights=weights,
-            togo=np.empty(depth + 1),
-            center=center,
-            direct=np.empty(form.columns),
-            values=values,
-            grad=grad,
-            curvature=curvature,
-        )
+            scores, gains, offsets, form.kind, form.discount, form.table, form.scale[lo:hi],
+            self.best[lo:hi], self.importance, self.gain_range[lo:hi], self.samples, self.seed,
+            first_query, calls, arrival, items, ranked, logs, means, weights, togo, center, direct,
+            values, grad, curvature,
+        )  # fmt: skip
 
         def evaluate() -> None:
-            compressed[:] = scores
-            if len(scores) and max(float(scores.max()), -float(scores.min())) > MAX_EXACT:
-                _compress(compressed, offsets - offsets[0])
+            scores[:] = given
+            if len(given) and max(float(given.max()), -float(given.min())) > MAX_EXACT:
+                _compress(scores, offsets - offsets[0])
             run()
 
         return evaluate

@@ -15,7 +15,6 @@ from firstpage.core import (
     DataError,
     Floats,
     Ints,
-    Words,
     warn,
 )
 from firstpage.core.kernels.losses import average_precision_hinge
@@ -256,41 +255,22 @@ class _AveragePrecisionTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         levels = self.levels
-        a, b = int(levels.offsets[lo]), int(levels.offsets[hi])
+        order, counts = levels.order[levels.offsets[lo] : levels.offsets[hi]], self.counts[lo:hi]
         n = int(np.diff(levels.offsets[lo : hi + 1]).max(initial=0))
         harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])
-        z = np.empty(n)
-        words, word_workspace, workspace = _sort_workspace(n)
+        z, nonrelevant, grad_sorted = np.empty((3, n))
+        items, docs, position, workspace = np.empty((4, n), np.int64)
+        words, word_workspace = np.empty((2, n), np.uint64)
+        tail, stack = np.empty(n + 2), np.empty(4 * (n + 2).bit_length() + 16, np.int64)
+        bits = z.view(np.uint64)
         return average_precision_hinge.bind(
-            scores=scores,
-            order=levels.order[a:b],
-            offsets=levels.offsets[lo : hi + 1],
-            firsts=levels.firsts[lo : hi + 1],
-            levels=self.counts[lo:hi],
-            end=levels.end,
-            harmonic=harmonic,
-            z=z,
-            bits=z.view(np.uint64),
-            tail=np.empty(n + 2),
-            nonrelevant=np.empty(n),
-            grad_sorted=np.empty(n),
-            items=np.empty(n, np.int64),
-            docs=np.empty(n, np.int64),
-            stack=np.empty(4 * (n + 2).bit_length() + 16, np.int64),
-            position=np.empty(n, np.int64),
-            words=words,
-            word_workspace=word_workspace,
-            workspace=workspace,
-            values=values,
-            grad=grad,
-        )
+            scores, order, levels.offsets[lo : hi + 1], levels.firsts[lo : hi + 1], counts,
+            levels.end, harmonic, z, bits, tail, nonrelevant, grad_sorted, items, docs, stack,
+            position, words, word_workspace, workspace, values, grad,
+        )  # fmt: skip
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)
-
-
-def _sort_workspace(n: int) -> tuple[Words, Words, Ints]:
-    return np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)
 
 
 @dataclass(frozen=True)
@@ -447,35 +427,19 @@ class StructuralTarget(LossTarget):
         self, lo: int, hi: int, scores: Floats, values: Floats, grad: Floats
     ) -> BoundKernel:
         n, rows = self._extent(lo, hi)
-        z, b, key = np.empty(n), np.empty(n), np.empty(n)
-        algorithm = kernel.MARGIN if self._loss.scaling == "margin" else kernel.CHORDS
-        words, word_workspace, workspace = _sort_workspace(n)
+        z, b, key = np.empty((3, n))
+        method = kernel.MARGIN if self._loss.scaling == "margin" else kernel.CHORDS
+        items, best_ranking, sort_workspace = np.empty((3, n), np.int64)
+        words, word_workspace = np.empty((2, n), np.uint64)
+        tree_values, tree = np.empty((5, n + 1)), np.empty((4, n + 1), np.int64)
+        result, best, a = np.empty(2), np.empty(4), self._discounts
+        bits, bounds = key.view(np.uint64), self._upper_bounds[lo:hi]
         hinge = kernel.structural_hinge.bind(
-            scores=scores,
-            docs=self._docs[rows],
-            starts=self._starts[lo : hi + 1],
-            offsets=self._levels.offsets[lo : hi + 1],
-            gains=self._gains[rows],
-            true_discounts=self._true_discounts[rows],
-            a=self._discounts,
-            method=algorithm,
-            z=z,
-            b=b,
-            key=key,
-            bits=key.view(np.uint64),
-            items=np.empty(n, np.int64),
-            best_ranking=np.empty(n, np.int64),
-            words=words,
-            word_workspace=word_workspace,
-            sort_workspace=workspace,
-            result=np.empty(2),
-            best=np.empty(4),
-            tree_values=np.empty((5, n + 1)),
-            tree=np.empty((4, n + 1), np.int64),
-            values=values,
-            bounds=self._upper_bounds[lo:hi],
-            grad=grad,
-        )
+            scores, self._docs[rows], self._starts[lo : hi + 1], self._levels.offsets[lo : hi + 1],
+            self._gains[rows], self._true_discounts[rows], a, method, z, b, key, bits, items,
+            best_ranking, words, word_workspace, sort_workspace, result, best, tree_values, tree,
+            values, bounds, grad,
+        )  # fmt: skip
         resort = self._bind_resort(lo, hi, scores)
 
         def run() -> None:
@@ -492,24 +456,15 @@ class StructuralTarget(LossTarget):
 
     def _bind_resort(self, lo: int, hi: int, scores: Floats) -> BoundKernel:
         n, rows = self._extent(lo, hi)
-        z = np.empty(n)
-        words, word_workspace, workspace = _sort_workspace(n)
+        z, a, levels = np.empty(n), self._discounts, self._levels
+        items, workspace = np.empty((2, n), np.int64)
+        words, word_workspace = np.empty((2, n), np.uint64)
+        bits = z.view(np.uint64)
         return kernel.best_reference.bind(
-            scores=scores,
-            docs=self._docs[rows],
-            starts=self._starts[lo : hi + 1],
-            offsets=self._levels.offsets[lo : hi + 1],
-            firsts=self._levels.firsts[lo : hi + 1],
-            end=self._levels.end,
-            a=self._discounts,
-            z=z,
-            bits=z.view(np.uint64),
-            items=np.empty(n, np.int64),
-            words=words,
-            word_workspace=word_workspace,
-            workspace=workspace,
-            true_discounts=self._true_discounts[rows],
-        )
+            scores, self._docs[rows], self._starts[lo : hi + 1], levels.offsets[lo : hi + 1],
+            levels.firsts[lo : hi + 1], levels.end, a, z, bits, items, words, word_workspace,
+            workspace, self._true_discounts[rows],
+        )  # fmt: skip
 
     def bind_curvature(self, lo: int, hi: int, scores: Floats, out: Floats) -> BoundKernel:
         return zero_curvature(out)

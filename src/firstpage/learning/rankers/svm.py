@@ -273,10 +273,7 @@ class TopMargin(SVM):
     C: float = 10.0
 
     def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
-        check_number(self, "rounds", 1, integer=True)
-        loss = StructuralHinge(self.delta, "margin", self.reference, k=self.k)
-        resorts = self.reference == "resort"
-        return self.composed(loss, Rounds, k=self.k, rounds=self.rounds, resorts=resorts)
+        return _in_rounds(self, StructuralHinge(self.delta, "margin", self.reference, self.k))
 
 
 @dataclass(eq=False, repr=False)
@@ -327,12 +324,7 @@ class TopSlack(SVM):
     C: float = 10.0
 
     def compose(self, learns_from: LearnsFrom = "labels") -> Composition:
-        check_number(self, "rounds", 1, integer=True)
-        loss = StructuralHinge(self.delta, "slack", self.reference, self.k)
-        resorts = self.reference == "resort"
-        second = replace(loss, scaling="margin") if resorts else None
-        options = {"k": self.k, "rounds": self.rounds, "resorts": resorts, "second_start": second}
-        return self.composed(loss, Rounds, **options)
+        return _in_rounds(self, StructuralHinge(self.delta, "slack", self.reference, self.k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,6 +366,15 @@ class Rounds(Composition):
         request = replace(request, start=start, checkpoint=None)
         second = fit_scorer(request, self.loss, Linear(), procedure, self.penalty)
         return None if "degenerate" in second.record else second
+
+
+def _in_rounds(ranker: TopMargin | TopSlack, loss: StructuralHinge) -> Rounds:
+    """Return the composition of a structural hinge whose true rankings may be updated in rounds."""
+    check_number(ranker, "rounds", 1, integer=True)
+    resorts = ranker.reference == "resort"
+    second = replace(loss, scaling="margin") if resorts and loss.scaling == "slack" else None
+    options = {"k": ranker.k, "rounds": ranker.rounds, "resorts": resorts, "second_start": second}
+    return ranker.composed(loss, Rounds, **options)
 
 
 def _least_squares_start(request: FitRequest, k: int | None) -> Floats | None:

@@ -33,7 +33,9 @@ VALUES = re.compile(r"^((?:leaf_value|internal_value|shrinkage)=)(.*)$", re.MULT
 FEATURE_FRACTION_NAMES = {"feature_fraction", "sub_feature", "colsample_bytree"}  # of LightGBM
 FEATURE_FRACTION = 0.5  # of the features of a tree, where there are several forests
 LEAST_FEATURES = 12  # of such a tree: fewer would not contain the pairs that matter together
+BIN_NAMES = {"max_bin", "max_bins", "max_bin_by_feature"}
 LOSS_FORESTS, LOSS_MIN_DOCS = 2, 50  # where trees are grown by a loss (docs/choose.md)
+LOSS_BINS, MANY_DOCUMENTS = 63, 100_000  # of a feature; from how many documents on 255, as usual
 MIN_DOCS, ENOUGH_DOCUMENTS = 20, 2500  # of other leaves, and of those of few documents
 Window = tuple[int, int]
 """First and last number of trees of a forest: its scores are the mean over both and all between."""
@@ -64,7 +66,8 @@ class Trees:
     library : {"lightgbm", "xgboost"}, default "lightgbm"
         The library that grows the trees.
     options : dict, optional
-        More parameters of the library, by its own names.
+        More parameters of the library, by its own names.  Where LightGBM grows trees by a loss from
+        fewer than 100,000 documents in memory, without categories, "max_bin" is 63 by default.
     forests : int, optional
         The number of forests that are grown side by side and whose scores are averaged.  Each has
         `count` trees at most, and validation data choose the number of trees of each by its own
@@ -141,10 +144,11 @@ class Trees:
         """The number of forests."""
         return 1 if self.forests is None else self.forests
 
-    def for_loss(self, documents: int, features: int) -> Trees:
+    def for_loss(self, documents: int, features: int, categories: bool = False) -> Trees:
         """Return the trees with the defaults of a loss on so many documents in memory.
 
-        Forests on few features hardly differ, so that one is grown.
+        Forests on few features hardly differ, so that one is grown.  LightGBM would merge rare
+        categories of features with more categories than bins.
         """
         if self.library != "lightgbm":
             return self
@@ -154,6 +158,8 @@ class Trees:
         if forests > 1 and not FEATURE_FRACTION_NAMES & options.keys():
             fraction = max(FEATURE_FRACTION, min(1.0, LEAST_FEATURES / features))
             options = {**options, "feature_fraction": fraction}
+        if documents < MANY_DOCUMENTS and not categories and not BIN_NAMES & options.keys():
+            options = {**options, "max_bin": LOSS_BINS}
         return replace(self, forests=forests, min_docs=self.min_docs or least, options=options)
 
     def grow(
@@ -190,12 +196,11 @@ class LightGBM:
 
     @staticmethod
     def params(trees: Trees, seed: int, threads: int) -> dict[str, Untyped]:
-        several: dict[str, Untyped] = {}
-        if trees.members > 1:
-            several["num_class"] = trees.members
+        several = {"num_class": trees.members} if trees.members > 1 else {}
+        layout = {} if trees.options.get("force_row_wise") else {"force_col_wise": True}
         return {
             "objective": "none", "verbosity": -1, "seed": seed, "num_threads": threads,
-            "deterministic": True, "force_row_wise": True, "num_leaves": trees.leaves,
+            "deterministic": True, **layout, "num_leaves": trees.leaves,
             "learning_rate": trees.rate, "min_data_in_leaf": trees.min_docs or MIN_DOCS,
             **several, **trees.options,
         }  # fmt: skip
@@ -244,7 +249,7 @@ class LightGBM:
 
         Those of stopped forests are 0, which makes their next trees empty.
         """
-        gradients, curvatures = np.zeros(scores.shape), np.zeros(scores.shape)
+        gradients, curvatures = np.zeros((2, *scores.shape[::-1])).transpose(0, 2, 1)
         for forest in np.flatnonzero(~stopped).tolist():
             member = np.asarray(scores[:, forest], np.float64) * scores.shape[1]
             gradients[:, forest], curvatures[:, forest] = derivatives(member)

@@ -119,7 +119,7 @@ def test_noise_is_the_same_for_any_number_of_threads() -> None:
 def test_each_forest_has_its_own_best_number_of_trees(tmp_path) -> None:
     data = fp.Dataset.from_arrays(X, Y, QID)
     train, valid = data[:20], data[20:]
-    options = "options={'feature_fraction': 0.5}"
+    options = "options={'feature_fraction': 0.5, 'max_bin': 63}"
     text = f"trees(count=40, leaves=4, min_docs=5, forests=3, {options})"
     fitted = fp.ListNet(scorer=text, patience=6).fit(train, valid=valid)
     measured: list[list[float]] = []  # by forest: the measure on validation data of 1, 2, .. trees

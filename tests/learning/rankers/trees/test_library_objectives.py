@@ -176,9 +176,9 @@ def test_trees_match_lambdarank_on_real_data(source: str, real_data) -> None:
     values: list[list[np.ndarray]] = [[] for _ in rankers]
     for train, test in splits:
         for ranker, ndcg in zip(rankers, values, strict=True):
-            ranker.set_params(
-                scorer="trees(count=60, leaves=15, rate=0.1, min_docs=20, forests=1)"
-            ).fit(train)
+            options = "options={'max_bin': 255}"
+            scorer = f"trees(count=60, leaves=15, rate=0.1, min_docs=20, forests=1, {options})"
+            ranker.set_params(scorer=scorer).fit(train)
             ndcg.append(fp.evaluate(ranker.predict(test), test, measures="NDCG@10").values[0])
     lambdarank, *others = (np.concatenate(ndcg) for ndcg in values)
     for other in others:

@@ -8,8 +8,8 @@ is faster than starting the compiler.  Where machine code cannot be linked, kern
 Numba functions (`functions.NumbaFunction`).
 
 A kernel with more than six parameters is called by their names, which are checked: every parameter
-once, and no other.  Leading arguments may be passed by position where the variable has the name of
-the parameter (`tests/core/kernels/test_calls.py`).
+once, and no other.  Leading arguments may be passed by position where the variable, of which a part
+may be passed, has the name of the parameter (`tests/core/kernels/test_calls.py`).
 
 Rules for functions marked `@kernel` (called from Python) and `@subroutine` (called from kernels):
 arguments are C-ordered arrays, ints and floats; functions allocate nothing (the caller passes

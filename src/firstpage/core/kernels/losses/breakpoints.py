@@ -170,9 +170,9 @@ def scan_crossings(
         if first >= depth:
             continue
         change = measure_range(
-            gains=gains,
-            order=order,
-            key=key,
+            gains,
+            order,
+            key,
             lo=first,
             hi=last + 1,
             depth=depth,
@@ -276,8 +276,8 @@ def measure_breakpoints(
             parts=parts,
         )
         count = scan_crossings(
-            scores=scores,
-            direction=direction,
+            scores,
+            direction,
             gains=own,
             lo=lo,
             n=n,

@@ -59,10 +59,10 @@ def enumerate_pairs(
         for u in range(start, end[level]):
             if upper_weight[u] > 0.0:
                 value += pair_row(
-                    z=z,
-                    lower_weight=lower_weight,
-                    grad_sorted=grad_sorted,
-                    u=u,
+                    z,
+                    lower_weight,
+                    grad_sorted,
+                    u,
                     start=end[level],
                     n=n,
                     pair_weight=upper_weight[u],
@@ -221,10 +221,10 @@ def merge_pairs(
         while left + width < levels:
             right = min(left + 2 * width, levels)
             value += merge_levels(
-                z=z,
-                upper_weight=upper_weight,
-                lower_weight=lower_weight,
-                run=run,
+                z,
+                upper_weight,
+                lower_weight,
+                run,
                 lo=starts[left],
                 mid=starts[left + width],
                 hi=starts[right],
@@ -282,7 +282,7 @@ def pairwise_hinge(
         upper, lower, levels_of = upper_weight[lo:hi], lower_weight[lo:hi], level_of[lo:hi]
         if method[q] == ENUMERATE:
             value = enumerate_pairs(
-                z=z,
+                z,
                 upper_weight=upper,
                 lower_weight=lower,
                 first=first,
@@ -306,7 +306,7 @@ def pairwise_hinge(
                 )
             if method[q] == SWEEP:
                 copy_sorted(
-                    z=z,
+                    z,
                     upper_weight=upper,
                     lower_weight=lower,
                     level=levels_of,
@@ -316,20 +316,14 @@ def pairwise_hinge(
                     ranks=ranks,
                 )
                 value = sweep_pairs(
-                    rows=rows,
-                    ranks=ranks,
-                    levels=levels,
-                    items=items,
-                    n=n,
-                    weight=sums,
-                    grad_sorted=grad_sorted,
+                    rows, ranks, levels, items, n, weight=sums, grad_sorted=grad_sorted
                 )
             else:
                 starts[0] = 0
                 for level in range(levels):
                     starts[level + 1] = end[first + level]
                 value = merge_pairs(
-                    z=z,
+                    z,
                     upper_weight=upper,
                     lower_weight=lower,
                     level=levels_of,

@@ -95,17 +95,7 @@ def label_margin_loss(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         gather_scores(
-            scores=scores,
-            order=order,
-            weight=weight,
-            lo=lo,
-            first=first,
-            last=last,
-            end=end,
-            lower=lower,
-            z=z,
-            lower_weight=lower_weight,
-            grad_sorted=grad_sorted,
+            scores, order, weight, lo, first, last, end, lower, z, lower_weight, grad_sorted
         )
         for i in range(n):
             hessian_sorted[i] = 0.0
@@ -119,10 +109,10 @@ def label_margin_loss(
                     margin = label[level] - label[other]
                     if hinge == 1:
                         value += hinge_row(
-                            z=z,
-                            lower_weight=lower_weight,
-                            grad_sorted=grad_sorted,
-                            u=u,
+                            z,
+                            lower_weight,
+                            grad_sorted,
+                            u,
                             start=end[other - 1],
                             stop=end[other],
                             pair_weight=w,
@@ -130,11 +120,11 @@ def label_margin_loss(
                         )
                     else:
                         value += exponential_row(
-                            z=z,
-                            lower_weight=lower_weight,
-                            grad_sorted=grad_sorted,
-                            hessian_sorted=hessian_sorted,
-                            u=u,
+                            z,
+                            lower_weight,
+                            grad_sorted,
+                            hessian_sorted,
+                            u,
                             start=end[other - 1],
                             stop=end[other],
                             pair_weight=w,

@@ -189,16 +189,7 @@ def block_sums(
     depth = discount.size
     size = min(m, depth - start)
     mean = state_means(
-        kind=kind,
-        gains=gains,
-        items=items,
-        groups=groups,
-        first=first,
-        last=last,
-        without=-1,
-        without_too=-1,
-        size=size,
-        means=means,
+        kind, gains, items, groups, first, last, without=-1, without_too=-1, size=size, means=means
     )
     passing[b], passing[half + b] = 0.0, 0.0
     for p in range(1, size + 1):
@@ -208,12 +199,12 @@ def block_sums(
     for g in range(first, last):
         size = min(m - 1, depth - start)
         mean = state_means(
-            kind=kind,
-            gains=gains,
-            items=items,
-            groups=groups,
-            first=first,
-            last=last,
+            kind,
+            gains,
+            items,
+            groups,
+            first,
+            last,
             without=g,
             without_too=-1,
             size=size,
@@ -268,21 +259,19 @@ def add_pairs_within(
             if variant != LOSS2:
                 size = min(m - 2, discount.size - start)
                 mean = state_means(
-                    kind=kind,
-                    gains=gains,
-                    items=items,
-                    groups=groups,
-                    first=first,
-                    last=last,
+                    kind,
+                    gains,
+                    items,
+                    groups,
+                    first,
+                    last,
                     without=g,
                     without_too=h,
                     size=size,
                     means=means,
                 )
                 weight = abs(
-                    within_block(
-                        kind=kind, discount=discount, a=start, m=m, state=above, q=mean, means=means
-                    )
+                    within_block(kind, discount, a=start, m=m, state=above, q=mean, means=means)
                 )
             if variant != LAMBDARANK:
                 total = doubles[m] - doubles[m - (counted - start + 1)]
@@ -333,7 +322,7 @@ def add_pairs_below(
     gain, copies = gains[items[groups[g]]], groups[g + 1] - groups[g]
     # The state above the next block, without the document of this one.
     state = state_below(
-        kind=kind,
+        kind,
         state=above,
         gains=gains,
         items=items,
@@ -386,11 +375,11 @@ def add_pairs_below(
             passed += state * passing[t] + passing[half + t]
             if kind != ADDITIVE:
                 state = state_below(
-                    kind=kind,
-                    state=state,
-                    gains=gains,
-                    items=items,
-                    groups=groups,
+                    kind,
+                    state,
+                    gains,
+                    items,
+                    groups,
                     first=block_groups[t],
                     last=block_groups[t + 1],
                     without=-1,
@@ -467,9 +456,9 @@ def lambda_loss(
         if n < 2 or scale[q] == 0.0:
             continue
         sort_down(
-            scores=scores,
-            bits=bits,
-            lo=lo,
+            scores,
+            bits,
+            lo,
             hi=lo + n,
             items=items,
             words=words,
@@ -477,15 +466,7 @@ def lambda_loss(
             workspace=workspace,
         )
         count = group_documents(
-            scores=scores,
-            gains=gains,
-            lo=lo,
-            n=n,
-            items=items,
-            workspace=workspace,
-            blocks=blocks,
-            groups=groups,
-            block_groups=block_groups,
+            scores, gains, lo, n, items, workspace, blocks, groups, block_groups
         )
         for g in range(block_groups[count]):
             sums[g], sums[half + g] = 0.0, 0.0
@@ -496,11 +477,11 @@ def lambda_loss(
                 mean_table_row(table, reach, start, m, rows)
             else:
                 block_sums(
-                    kind=kind,
-                    discount=discount,
-                    gains=gains,
-                    items=items,
-                    groups=groups,
+                    kind,
+                    discount,
+                    gains,
+                    items,
+                    groups,
                     b=reach,
                     start=start,
                     m=m,
@@ -529,54 +510,54 @@ def lambda_loss(
             for g in range(first, last):
                 if g + 1 < last:
                     value = add_pairs_within(
-                        kind=kind,
-                        variant=variant,
-                        mu=mu,
-                        discount=discount,
-                        doubles=doubles,
-                        gains=gains,
-                        items=items,
-                        groups=groups,
-                        g=g,
-                        first=first,
-                        last=last,
-                        start=start,
-                        m=m,
-                        counted=counted,
-                        above=above,
-                        half=half,
-                        inner_row=inner_row,
-                        means=means,
-                        sums=sums,
-                        value=value,
+                        kind,
+                        variant,
+                        mu,
+                        discount,
+                        doubles,
+                        gains,
+                        items,
+                        groups,
+                        g,
+                        first,
+                        last,
+                        start,
+                        m,
+                        counted,
+                        above,
+                        half,
+                        inner_row,
+                        means,
+                        sums,
+                        value,
                     )
                 value = add_pairs_below(
-                    kind=kind,
-                    variant=variant,
-                    mu=mu,
-                    scores=scores,
-                    doubles=doubles,
-                    gains=gains,
-                    items=items,
-                    blocks=blocks,
-                    groups=groups,
-                    block_groups=block_groups,
-                    b=b,
-                    g=g,
-                    count=count,
-                    reach=reach,
-                    counted=counted,
-                    above=above,
-                    half=half,
-                    passing=passing,
-                    leaving=leaving,
-                    entering=entering,
-                    rows=rows,
-                    sums=sums,
-                    value=value,
+                    kind,
+                    variant,
+                    mu,
+                    scores,
+                    doubles,
+                    gains,
+                    items,
+                    blocks,
+                    groups,
+                    block_groups,
+                    b,
+                    g,
+                    count,
+                    reach,
+                    counted,
+                    above,
+                    half,
+                    passing,
+                    leaving,
+                    entering,
+                    rows,
+                    sums,
+                    value,
                 )
             above = state_below(
-                kind=kind,
+                kind,
                 state=above,
                 gains=gains,
                 items=items,
@@ -587,8 +568,8 @@ def lambda_loss(
             )
         values[q] = scale[q] * value
         write_query(
-            items=items,
-            groups=groups,
+            items,
+            groups,
             count=block_groups[count],
             half=half,
             scale=scale[q],

@@ -123,31 +123,10 @@ def plackett_luce(
                 top, low = max(top, z[i]), min(low, z[i])
         if top - low < MAX_EXP_RANGE:
             values[q] = direct_plackett_luce(
-                order=order,
-                weight=weight,
-                lo=lo,
-                first=first,
-                last=last,
-                end=end,
-                placed=placed,
-                mass=mass,
-                top=top,
-                z=z,
-                ratios=logs,
-                grad=grad,
+                order, weight, lo, first, last, end, placed, mass, top, z, ratios=logs, grad=grad
             )
             continue
-        level_sums(
-            scores=scores,
-            order=order,
-            weight=weight,
-            lo=lo,
-            first=first,
-            last=last,
-            end=end,
-            z=z,
-            logs=logs,
-        )
+        level_sums(scores, order, weight, lo, first, last, end, z, logs)
         value, top, total = 0.0, LOWEST, 0.0
         start = 0
         for level in range(first, last):
@@ -189,17 +168,7 @@ def plackett_luce_curvature(
     for q in range(offsets.size - 1):
         lo = offsets[q] - base
         first, last = firsts[q], firsts[q + 1]
-        level_sums(
-            scores=scores,
-            order=order,
-            weight=weight,
-            lo=lo,
-            first=first,
-            last=last,
-            end=end,
-            z=z,
-            logs=logs,
-        )
+        level_sums(scores, order, weight, lo, first, last, end, z, logs)
         top, sum_inverse, sum_square = (
             LOWEST,
             0.0,

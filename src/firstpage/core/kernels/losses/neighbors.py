@@ -51,9 +51,7 @@ def sampled_neighbors(
         key = mix(call + np.uint64(first_query + q))
         for _ in range(samples):
             key = mix(key + STEP)
-            draw_ranking(
-                scores=scores, lo=lo, n=n, depth=depth, key=key, arrival=arrival, items=items
-            )
+            draw_ranking(scores, lo, n, depth, key, arrival, items)
             for x in range(depth - 1):
                 better, worse = lo + items[x], lo + items[x + 1]
                 difference = labels[better] - labels[worse]
@@ -64,7 +62,7 @@ def sampled_neighbors(
                 weight = discount[x] * difference / samples
                 gap = scores[worse] - scores[better]
                 small = np.exp(-abs(gap))
-                values[q] += weight * (max(gap, 0.0) + np.log1p(small))
+                values[q] += weight * (max(gap, 0.0) + np.log(1.0 + small))
                 p = (1.0 if gap > 0.0 else small) / (1.0 + small)
                 grad[better] -= weight * p
                 grad[worse] += weight * p

@@ -143,15 +143,15 @@ def pairwise_exponential(
             minimum, maximum = min(minimum, s), max(maximum, s)
         if maximum - minimum < MAX_EXP_RANGE:
             values[q] = exponential_direct(
-                order=order,
-                weight=weight,
-                lo=lo,
-                first=first,
-                last=last,
-                end=end,
-                upper=upper,
-                lower=lower,
-                z=z,
+                order,
+                weight,
+                lo,
+                first,
+                last,
+                end,
+                upper,
+                lower,
+                z,
                 sum_below=logs,
                 grad=grad,
                 hessian=hessian,
@@ -159,15 +159,15 @@ def pairwise_exponential(
             )
         else:
             values[q] = exponential_in_logs(
-                order=order,
-                weight=weight,
-                lo=lo,
-                first=first,
-                last=last,
-                end=end,
-                upper=upper,
-                lower=lower,
-                z=z,
+                order,
+                weight,
+                lo,
+                first,
+                last,
+                end,
+                upper,
+                lower,
+                z,
                 log_below=logs,
                 grad=grad,
                 hessian=hessian,
@@ -284,17 +284,7 @@ def pairwise_logistic(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         score_range = gather_scores(
-            scores=scores,
-            order=order,
-            weight=weight,
-            lo=lo,
-            first=first,
-            last=last,
-            end=end,
-            lower=lower,
-            z=z,
-            lower_weight=lower_weight,
-            grad_sorted=grad_sorted,
+            scores, order, weight, lo, first, last, end, lower, z, lower_weight, grad_sorted
         )
         in_range = unit_weights == 1 and score_range < MAX_PRODUCT_RANGE
         if in_range and last - first > 1:
@@ -308,20 +298,14 @@ def pairwise_logistic(
                 if pair_weight > 0.0:
                     if in_range:
                         value += logistic_row_products(
-                            z=z,
-                            exp_z=exp_z,
-                            grad_sorted=grad_sorted,
-                            u=u,
-                            start=end[level],
-                            n=n,
-                            pair_weight=pair_weight,
+                            z, exp_z, grad_sorted, u, start=end[level], n=n, pair_weight=pair_weight
                         )
                     else:
                         value += logistic_row(
-                            z=z,
-                            lower_weight=lower_weight,
-                            grad_sorted=grad_sorted,
-                            u=u,
+                            z,
+                            lower_weight,
+                            grad_sorted,
+                            u,
                             start=end[level],
                             n=n,
                             pair_weight=pair_weight,
@@ -353,16 +337,16 @@ def pairwise_logistic_curvature(
         lo, n = offsets[q] - base, offsets[q + 1] - offsets[q]
         first, last = firsts[q], firsts[q + 1]
         gather_scores(
-            scores=scores,
-            order=order,
-            weight=weight,
-            lo=lo,
-            first=first,
-            last=last,
-            end=end,
-            lower=lower,
-            z=z,
-            lower_weight=lower_weight,
+            scores,
+            order,
+            weight,
+            lo,
+            first,
+            last,
+            end,
+            lower,
+            z,
+            lower_weight,
             grad_sorted=hessian_sorted,
         )
         start = 0

@@ -87,19 +87,19 @@ def permutation_cross_entropy(
     firsts: Ints,
     table: Ints,
     starts: Ints,
-    probability: Floats,
+    reach: Floats,
     factor: Floats,
     z: Floats,
     logs: Floats,
     values: Floats,
     grad: Floats,
-    hessian: Floats,
+    curvature: Floats,
 ) -> None:
     """Write the cross entropy of each query, its gradient and its second derivatives.
 
     Query q has the documents docs[firsts[q]:firsts[q+1]], as indices within the query, in the order
-    of its table, which starts at probability[starts[table[q]]].  The derivative by document i is
-    the sum over the subsets that contain it of probability * p, minus 1.  `hessian`, if not empty,
+    of its table, which starts at reach[starts[table[q]]].  The derivative by document i is
+    the sum over the subsets that contain it of reach * p, minus 1.  `curvature`, if not empty,
     receives the second derivatives.  Workspace: `z` of 12 numbers, `logs` of 2^12.
     """
     base, zero = offsets[0], firsts[0]
@@ -110,14 +110,14 @@ def permutation_cross_entropy(
         values[q] = 0.0
         for i in range(lo, hi):
             grad[i] = 0.0
-            if hessian.size > 0:
-                hessian[i] = 0.0
+            if curvature.size > 0:
+                curvature[i] = 0.0
         if m > 1 and factor[q] > 0.0:
             score_range = gather_shifted(scores, docs, lo, start, m, z)
             subset_logs(z, m, score_range, logs)
             value = 0.0
             for s in range(1, 1 << m):
-                value += probability[at + s] * logs[s]
+                value += reach[at + s] * logs[s]
             for i in range(m):
                 value -= z[i]
             values[q] = factor[q] * value
@@ -133,9 +133,9 @@ def permutation_cross_entropy(
                 while block < 1 << m:  # the subsets that contain document i
                     for s in range(block, block + bit):
                         p = e * logs[s] if in_range else np.exp(z[i] - logs[s])
-                        first_derivative += probability[at + s] * p
-                        second_derivative += probability[at + s] * p * (1.0 - p)
+                        first_derivative += reach[at + s] * p
+                        second_derivative += reach[at + s] * p * (1.0 - p)
                     block += 2 * bit
                 grad[lo + docs[start + i]] = factor[q] * first_derivative
-                if hessian.size > 0:
-                    hessian[lo + docs[start + i]] = factor[q] * second_derivative
+                if curvature.size > 0:
+                    curvature[lo + docs[start + i]] = factor[q] * second_derivative

@@ -22,6 +22,7 @@ from firstpage.core.kernels.sorting import heap_sift
 from firstpage.core.types import Array, Floats, Ints
 
 ADDITIVE, CASCADE, PRECISION, TABLE = 0, 1, 2, 3  # kinds of measures
+COUNTED_LENGTH = 256  # of lists in which the documents before each one are counted: no branches
 INSERTION_DEPTH = 128  # so few ranks are sorted faster by insertion than by a heap
 S11 = np.uint64(11)
 UNIT = 2.0**-53
@@ -72,6 +73,17 @@ def draw_ranking(
         state = state + STEP
         u = (np.float64(mix(state) >> S11) + 0.5) * UNIT
         arrival[i] = np.log(-np.log(u)) - scores[lo + i]
+    if n <= min(COUNTED_LENGTH, 4 * depth):
+        total = 0
+        for i in range(n):
+            value, rank = arrival[i], 0
+            for j in range(n):
+                rank += arrival[j] < value
+            total += rank
+            if rank < depth:
+                items[rank] = i
+        if 2 * total == n * (n - 1):  # no two are equal
+            return
     if depth <= INSERTION_DEPTH:
         for i in range(n):
             x = min(i, depth - 1)
@@ -331,16 +343,7 @@ def expected_measure(
         if gain_range[q] == 0.0:
             continue
         depth = min(n, importance.size)
-        mean_gain = rank_centers(
-            gains=gains,
-            lo=lo,
-            n=n,
-            depth=depth,
-            kind=kind,
-            discount=discount,
-            table=table,
-            center=center,
-        )
+        mean_gain = rank_centers(gains, lo, n, depth, kind, discount, table, center)
         constant = 0.0
         for x in range(depth):
             constant += center[x]
@@ -348,57 +351,55 @@ def expected_measure(
         key = mix(call + np.uint64(first_query + q))
         for _ in range(samples):
             key = mix(key + STEP)
-            draw_ranking(
-                scores=scores, lo=lo, n=n, depth=depth, key=key, arrival=arrival, items=items
-            )
+            draw_ranking(scores, lo, n, depth, key, arrival, items)
             remaining_sums(
-                scores=scores,
-                gains=gains,
-                lo=lo,
-                n=n,
-                depth=depth,
-                items=items,
-                table=table,
-                ranked=ranked,
+                scores,
+                gains,
+                lo,
+                n,
+                depth,
+                items,
+                table,
+                ranked,
                 totals=direct,
                 logs=logs,
                 means=means,
             )
             total = rewards_to_go(
-                gains=gains,
-                lo=lo,
-                depth=depth,
-                kind=kind,
-                discount=discount,
-                table=table,
-                items=items,
-                mean_gain=mean_gain,
-                center=center,
-                means=means,
-                weights=weights,
-                togo=togo,
-                total=total,
+                gains,
+                lo,
+                depth,
+                kind,
+                discount,
+                table,
+                items,
+                mean_gain,
+                center,
+                means,
+                weights,
+                togo,
+                total,
             )
             add_ranking_gradient(
-                scores=scores,
-                gains=gains,
-                lo=lo,
-                n=n,
-                depth=depth,
-                kind=kind,
-                table=table,
-                importance=importance,
-                items=items,
-                ranked=ranked,
-                mean_gain=mean_gain,
-                center=center,
-                logs=logs,
-                means=means,
-                weights=weights,
-                togo=togo,
-                direct=direct,
-                grad=grad,
-                curvature=curvature,
+                scores,
+                gains,
+                lo,
+                n,
+                depth,
+                kind,
+                table,
+                importance,
+                items,
+                ranked,
+                mean_gain,
+                center,
+                logs,
+                means,
+                weights,
+                togo,
+                direct,
+                grad,
+                curvature,
             )
         values[q] = best[q] - scale[q] * (total / samples + constant)
         for i in range(lo, lo + n):

@@ -125,13 +125,7 @@ def update_normal_equations(
         w = weight[i]
         if (side == 0) != (old_side == 0):
             add_square(
-                left=left,
-                right=right,
-                i=i,
-                levels=levels,
-                kind=kind[i],
-                weight=w if side != 0 else -w,
-                square=square,
+                left, right, i, levels, kind[i], weight=w if side != 0 else -w, square=square
             )
         step = w * (side - old_side)
         for k in range(left.shape[1]):

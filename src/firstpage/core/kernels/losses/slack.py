@@ -202,14 +202,7 @@ def close_gap(
         if best[2] > best[0] * (1.0 + tol):
             if (
                 branch_and_bound(
-                    tol=tol,
-                    true_score=true_score,
-                    query=query,
-                    workspace=workspace,
-                    best=best,
-                    best_ranking=best_ranking,
-                    tree_values=tree_values,
-                    tree=tree,
+                    tol, true_score, query, workspace, best, best_ranking, tree_values, tree
                 )
                 == 0
             ):
@@ -303,9 +296,9 @@ def branch_and_bound(
                     remaining[doc_level] -= 1
                     fixed[p + 1] = fixed[p] - a[p] * b[doc]
                     bound = greatest_product(
-                        limit=limit,
-                        lam=lam,
-                        fixed=fixed[p + 1],
+                        limit,
+                        lam,
+                        fixed[p + 1],
                         first=p + 1,
                         levels=levels,
                         gain=gain,

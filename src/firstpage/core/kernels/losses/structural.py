@@ -53,9 +53,7 @@ def best_positions(
         j = (low + high) // 2
         best, best_i = -1.0, last
         for i in range(last, first - 1, -1):
-            gain = step_gain(
-                j=j, i=i, R=R, N=N, harmonic=harmonic, tail=tail, score=nonrelevant[j - 1]
-            )
+            gain = step_gain(j, i, R, N, harmonic, tail, score=nonrelevant[j - 1])
             if i == last or gain > best:
                 best, best_i = gain, i
         position[j - 1] = best_i
@@ -101,15 +99,7 @@ def average_precision_cut(
     tail[R + 1] = 0.0
     for i in range(R, 0, -1):
         tail[i] = tail[i + 1] + z[docs[i - 1]]
-    best_positions(
-        R=R,
-        N=N,
-        harmonic=harmonic,
-        tail=tail,
-        nonrelevant=nonrelevant,
-        stack=stack,
-        position=position,
-    )
+    best_positions(R, N, harmonic, tail, nonrelevant, stack, position)
     value = 1.0
     above = 0  # non-relevant documents above the i-th relevant one
     for i in range(1, R + 1):
@@ -131,7 +121,7 @@ def average_precision_hinge(
     order: Array,
     offsets: Ints,
     firsts: Ints,
-    levels: Ints,
+    counts: Ints,
     end: Ints,
     harmonic: Floats,
     z: Floats,
@@ -151,7 +141,7 @@ def average_precision_hinge(
 ) -> None:
     """Write max over rankings of 1 - AP + score - score of the true ranking; the mean over cuts.
 
-    The first `levels` levels of each query are used; every boundary between two of them is a cut:
+    The first `counts` levels of each query are used; every boundary between two of them is a cut:
     documents above are relevant, documents below are not.
     """
     base = offsets[0]
@@ -160,7 +150,7 @@ def average_precision_hinge(
         for i in range(lo, hi):
             grad[i] = 0.0
         values[q] = 0.0
-        count = levels[q]
+        count = counts[q]
         if count < 2:
             continue
         size = end[firsts[q] + count - 1]
@@ -181,9 +171,9 @@ def average_precision_hinge(
         weight = 1.0 / (count - 1)
         for cut in range(count - 1):
             values[q] += average_precision_cut(
-                z=z,
-                items=items,
-                size=size,
+                z,
+                items,
+                size,
                 relevant=end[firsts[q] + cut],
                 harmonic=harmonic,
                 tail=tail,
@@ -293,13 +283,7 @@ def structural_hinge(
         start, n = starts[q] - starts[0], starts[q + 1] - starts[q]
         rows, query_discounts = docs[start : start + n], true_discounts[start : start + n]
         true_score = read_query(
-            scores=scores,
-            lo=lo,
-            rows=rows,
-            gains=gains[start : start + n],
-            true_discounts=query_discounts,
-            z=z,
-            b=b,
+            scores, lo, rows, gains[start : start + n], true_discounts=query_discounts, z=z, b=b
         )
         if np.isnan(true_score):
             continue  # no document is relevant: all rankings are equal
@@ -312,15 +296,7 @@ def structural_hinge(
                 for i in range(n):
                     best_ranking[i] = items[i]
         elif chord_search(true_score, query, workspace, best, best_ranking) == 1:
-            close_gap(
-                true_score=true_score,
-                query=query,
-                workspace=workspace,
-                best=best,
-                best_ranking=best_ranking,
-                tree_values=tree_values,
-                tree=tree,
-            )
+            close_gap(true_score, query, workspace, best, best_ranking, tree_values, tree)
             bounds[q] = best[2]
         values[q] = max(best[0], 0.0)
         bounds[q] = max(bounds[q], values[q])

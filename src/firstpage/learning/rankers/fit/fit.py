@@ -288,10 +288,10 @@ class ForestWatcher:
             return self.average(number, loss, number)
         if self._best is None:
             self._best = valid.copy()
-        running, improved = np.flatnonzero(~self._stopped), number == 1
-        # LightGBM's scores are divided by the number of forests.
-        own = np.ascontiguousarray(valid[:, running].T) * len(self._means)
-        for forest, mean in zip(running.tolist(), self.average.means(own), strict=True):
+        improved = number == 1
+        for forest in np.flatnonzero(~self._stopped).tolist():
+            # LightGBM's scores are divided by the number of forests.
+            mean = self.average.mean(valid[:, forest] * len(self._means))
             if mean is not None and self.average.improves(mean, self._means[forest]):
                 self._means[forest], self._counts[forest] = mean, number
                 self._best[:, forest], improved = valid[:, forest], True
@@ -352,5 +352,5 @@ def fit_trees(request: FitRequest, growth: Growth) -> FitResult:
     )
     if averaged and request.valid is not None:
         scores = model.predict(request.valid.X, threads=request.threads)
-        result.record["score"] = watcher.means(scores[None])[0]
+        result.record["score"] = watcher.mean(scores)
     return result

@@ -65,8 +65,8 @@ class PairMeasure:
             return VotedLogistic().value_grad(scores, truth)[0], self.counts(pairs)
         agreed, total = np.empty(len(truth)), np.empty(len(truth))
         voted_agreement(
-            scores=scores,
-            offsets=truth.offsets,
+            scores,
+            truth.offsets,
             pair_offsets=pairs.offsets,
             left=pairs.left,
             right=pairs.right,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ import numpy as np
 
 from firstpage import __version__
 from firstpage.core import DataError, Floats
-from firstpage.data import Dataset, Truth, offsets_from_lengths
+from firstpage.data import Dataset
 from firstpage.data.preferences import RowPairs
-from firstpage.evaluation.measures import Convention, rank_lists
+from firstpage.learning.losses.measure_forms import MeasureOfScores
 from firstpage.learning.rankers.fit.pair_measures import AnyMeasure, PairMeasure, truth_of_pairs
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ class Watcher:
     best_params: Any = None
     last_params: Any = None
     valid_pairs: RowPairs | None = None  # votes on validation documents, for measures of pairs
-    _copied: dict[int, Truth] = field(default_factory=dict)  # by the number of copies
     _start: float = field(default_factory=time.perf_counter)
 
     def __call__(
@@ -118,43 +117,28 @@ class Watcher:
         if self.valid is None:
             return None
         scores = self.score(params, self.valid.X)
-        return None if scores is None else self.means(scores[None])[0]
+        return None if scores is None else self.mean(scores)
 
-    def means(self, scores: Floats) -> list[float | None]:
-        """Return the mean of the measure for each row of scores of the validation documents.
+    def mean(self, scores: Floats) -> float | None:
+        """Return the mean of the measure on the validation data; None if it is not finite."""
+        mean = self._measured(scores) if np.isfinite(scores).all() else math.nan
+        return None if math.isnan(mean) else mean
 
-        All rows are measured at once, as so many copies of the queries.
-        """
+    @cached_property
+    def _measured(self) -> Callable[[Floats], float]:
+        """The mean of the measure as a function of the scores, prepared once."""
         assert self.valid is not None
-        if not np.isfinite(scores).all():
-            return [self.means(row[None])[0] for row in scores] if len(scores) > 1 else [None]
-        if isinstance(self.measure, PairMeasure):
-            assert self.valid_pairs is not None
-            truth = truth_of_pairs(self.valid, self.valid_pairs)
-            means = [self.measure.mean(row, truth) for row in scores]
-            if np.isnan(means).any():
-                raise DataError(
-                    f"{self.measure} has no value on the validation data: their votes are ties; "
-                    "set measure='PairLogLoss', or leave the validation data out."
-                )
-            return list(means)
-        default, copies = Convention(), self._copies(len(scores))
-        needs = self.measure.needs(default)
-        lists = rank_lists(scores.ravel(), copies, default, needs=needs)
-        values = self.measure.values(lists, default).reshape(len(scores), -1)
-        return [None if np.isnan(mean) else float(mean) for mean in values.mean(axis=1)]
-
-    def _copies(self, count: int) -> Truth:
-        """Return the truth of so many copies of the validation queries."""
-        assert self.valid is not None
-        truth = self.valid.truth
-        if count > 1 and count not in self._copied:
-            self._copied[count] = Truth(
-                np.tile(truth.labels, count),
-                offsets_from_lengths(np.tile(truth.lengths, count)),
-                truth.queries[np.tile(np.arange(len(truth)), count)],
+        if not isinstance(self.measure, PairMeasure):
+            values = MeasureOfScores(self.measure, self.valid.truth).values
+            return lambda scores: float(values(scores).mean())
+        assert self.valid_pairs is not None
+        truth = truth_of_pairs(self.valid, self.valid_pairs)
+        if math.isnan(self.measure.mean(np.zeros(self.valid.n_docs), truth)):
+            raise DataError(
+                f"{self.measure} has no value on the validation data: their votes are ties; "
+                "set measure='PairLogLoss', or leave the validation data out."
             )
-        return truth if count == 1 else self._copied[count]
+        return partial(self.measure.mean, truth=truth)
 
     def improves(self, value: float, best: float | None) -> bool:
         """Return whether a value of the measure is better than the best one, if there is one."""

@@ -427,9 +427,12 @@ class InMemory:
         return plan.state(pool, plan.terms(training, pool), scores)
 
     def loss_growth(self, trees: Trees, loss: Loss, options: GrowthOptions) -> Growth:
+        training = self.positive_queries()  # the others would only cost time
+        X, weights = training.data.X, training.query_weights
         randomness = Randomness(trees.noise, trees.query_fraction, options.seed)
-        gradients = Gradients(loss, self.truth, self.weights, self.query_weights, randomness)
-        return LossGrowth(trees.for_loss(*self.data.X.shape), self.data.X, gradients, options)
+        gradients = Gradients(loss, training.truth, training.weights, weights, randomness)
+        grown = trees.for_loss(X.shape[0], X.shape[1], bool(options.categorical))
+        return LossGrowth(grown, X, gradients, options)
 
     def lambdarank_growth(
         self, trees: Trees, rank: LambdaRankOptions, options: GrowthOptions

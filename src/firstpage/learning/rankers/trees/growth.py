@@ -49,6 +49,11 @@ class Randomness:
     query_fraction: float = 1.0
     seed: int = 0
 
+    @property
+    def is_random(self) -> bool:
+        """Whether there is any noise, or a query may not count."""
+        return self.noise > 0 or self.query_fraction < 1
+
     def score_noise(self, rows: int, call: int) -> Floats | float:
         """Return the noise of each score; 0 without noise."""
         if self.noise == 0:
@@ -104,7 +109,8 @@ class Gradients:
         self._row_weights = (
             None if query_weights is None else np.repeat(query_weights, truth.lengths)
         )
-        self._randomness, self._lengths, self._calls = randomness, truth.lengths, 0
+        self._randomness = randomness if randomness and randomness.is_random else None
+        self._lengths, self._calls = truth.lengths, 0
         self._quadratic = loss.traits.quadratic
         self._run = target.bind_derivatives(
             0, len(truth), self.scores, self.values, self.gradient, self.curvature

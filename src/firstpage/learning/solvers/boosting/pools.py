@@ -11,9 +11,9 @@ import numpy as np
 from firstpage.core import Array, Bools, BoundKernel, Bytes, DataError, Floats, Ints
 from firstpage.core.engine import Lanes, resolve
 from firstpage.core.kernels import scoring as kernel
-from firstpage.core.kernels.measures import top_dcg
-from firstpage.data import MAX_PARTIAL_SORT, Truth
-from firstpage.evaluation.measures import AdditiveForm, Convention, Measure, rank_lists
+from firstpage.data import Truth
+from firstpage.evaluation.measures import Measure
+from firstpage.learning.losses.measure_forms import MeasureOfScores
 from firstpage.learning.scorers.linear import LinearScoring
 from firstpage.learning.scorers.scorer import Scoring
 from firstpage.learning.scorers.stumps import StumpsScoring
@@ -25,17 +25,8 @@ if TYPE_CHECKING:
 MEASURE_EPS = 1e-12  # smaller differences of a measure are rounding
 
 
-class _Sums:
-    """A measure as the sum over ranks of the document's gain times the discount of its rank."""
-
-    def __init__(self, form: AdditiveForm, lengths: Ints) -> None:
-        self.gains, self.discount = form.gains, form.discounts[: form.depth]
-        if form.scale is not None:
-            self.gains = form.gains * np.repeat(form.scale, lengths)
-
-
-class QueryMeasure:
-    """A measure on some documents of a truth, averaged over the orders of equal scores.
+class QueryMeasure(MeasureOfScores):
+    """A measure from 0 to 1 on some documents of a truth.
 
     Attributes
     ----------
@@ -46,16 +37,12 @@ class QueryMeasure:
     """
 
     def __init__(self, measure: Measure, truth: Truth, rows: Ints | None = None) -> None:
-        self.measure, self.rows = measure, rows
+        self.rows = rows
         if rows is not None:
             offsets = np.searchsorted(rows, truth.offsets).astype(np.int64)
             truth = Truth(truth.labels[rows], offsets, truth.queries)
-        self.truth = truth
-        self._convention = Convention()
-        ideal = rank_lists(truth.labels, truth, self._convention)
-        form = measure.rank_form(ideal)
-        self.sums = _Sums(form, truth.lengths) if isinstance(form, AdditiveForm) else None
-        best, worst = self.of_rows(truth.labels), self.of_rows(-truth.labels)
+        super().__init__(measure, truth)
+        best, worst = self.values(truth.labels), self.values(-truth.labels)
         # In absolute value, since the discounts of a measure file may increase.
         self.informative: Bools = np.abs(best - worst) > MEASURE_EPS
         too_high = best.max(initial=0.0) > 1 + MEASURE_EPS
@@ -69,26 +56,7 @@ class QueryMeasure:
 
     def __call__(self, scores: Floats) -> Floats:
         """Return one value per query, from the scores of all documents."""
-        return self.of_rows(scores if self.rows is None else scores[self.rows])
-
-    def of_rows(self, scores: Floats) -> Floats:
-        """Return one value per query, from the scores of the documents of the lists."""
-        sums = self.sums
-        if sums is None or len(sums.discount) > MAX_PARTIAL_SORT:
-            needs = self.measure.needs(self._convention)
-            lists = rank_lists(scores, self.truth, self._convention, needs=needs)
-            return self.measure.values(lists, self._convention)
-        out, depth = np.empty(len(self)), len(sums.discount)
-        top_dcg(
-            scores=scores,
-            gains=sums.gains,
-            offsets=self.truth.offsets,
-            discount=sums.discount,
-            best=np.empty(depth),
-            best_gains=np.empty(depth),
-            out=out,
-        )
-        return out
+        return self.values(scores if self.rows is None else scores[self.rows])
 
 
 CHUNK_ROWS = 1 << 14  # binned at a time
@@ -206,8 +174,8 @@ class StumpPool:
                 for t in range(last - first):
                     above = (bins > t).astype(np.float64)
                     out[0, first + t], out[1, first + t] = (
-                        measure.of_rows(above),
-                        measure.of_rows(-above),
+                        measure.values(above),
+                        measure.values(-above),
                     )
             else:
                 self._measure_stumps(measure, bins, out[:, first:last])
@@ -218,20 +186,14 @@ class StumpPool:
         equal scores, and the measure is a sum of discounted gains."""
         assert measure.sums is not None
         longest = int(measure.truth.lengths.max(initial=0))
-        reach = np.zeros(longest + 1)
+        cumulative_discount = np.zeros(longest + 1)
         discount = measure.sums.discount[:longest]
-        reach[1 : len(discount) + 1] = np.cumsum(discount)
-        reach[len(discount) + 1 :] = reach[len(discount)]
-        size = out.shape[1] + 1
+        cumulative_discount[1 : len(discount) + 1] = np.cumsum(discount)
+        cumulative_discount[len(discount) + 1 :] = cumulative_discount[len(discount)]
+        gains, offsets, (positive, negative) = measure.sums.gains, measure.truth.offsets, out
+        counts, sums = np.empty(out.shape[1] + 1, np.int64), np.empty(out.shape[1] + 1)
         kernel.stump_dcg(
-            bins=bins,
-            gains=measure.sums.gains,
-            offsets=measure.truth.offsets,
-            cumulative_discount=reach,
-            counts=np.empty(size, np.int64),
-            sums=np.empty(size),
-            positive=out[0],
-            negative=out[1],
+            bins, gains, offsets, cumulative_discount, counts, sums, positive, negative
         )
 
     def _stump(self, number: int) -> tuple[int, int]:
@@ -310,7 +272,7 @@ class FeaturePool:
             values = self._scaled(h, self._column(h))
             values = values if measure.rows is None else values[measure.rows]
             for s, sign in enumerate(self.signs):
-                out[s, h] = measure.of_rows(sign * values)
+                out[s, h] = measure.values(sign * values)
         return out
 
     def values(self, number: int, X: Features) -> Floats:

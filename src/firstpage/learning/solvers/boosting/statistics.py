@@ -154,7 +154,7 @@ class ListTerm:
         self._measure = measure
         self._query_weights = np.where(measure.informative, query_weights, 0.0)
         self._total = float(self._query_weights.sum())
-        self._baseline = measure.of_rows(np.zeros(len(measure.truth.labels))) * adjusted
+        self._baseline = measure.values(np.zeros(len(measure.truth.labels))) * adjusted
         self._table: Array = (
             pool.measure_values(measure) if self._total > 0 else np.empty((0, 0, 0))
         )
