@@ -32,7 +32,7 @@ TEXTS = {
     "focusedboost": (
         "The loss of the mixture falls in every round. With the printed edge, steps are longer at\n"
         "first, and training ends earlier. 40 synthetic queries, `k=5`, `beta=0.5`; each loss as a\n"
-        "fraction of that of equal scores.",
+        "fraction of that after the first round.",
         "Curves: the training loss by round, with the printed and the adjusted edge.",
     ),
     "coordinateascent": (
