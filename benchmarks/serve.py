@@ -8,10 +8,10 @@ not earlier ones have been answered, and latency counts from the scheduled time.
 new model file appears every second, and every response must have the scores of the model that it
 names.
 
-    python benchmarks/serve.py --only experiment --seconds 6 --rounds 5
+    python benchmarks/serve.py --only experiment --seconds 120
 
-compares servers in turn: one ranks, one also logs each query, one also shows an experiment of two
-models, by A/B test or interleaved.
+sends four servers a request in turn, so that all meet the same load of the machine: one ranks, one
+also logs each query, and two also show an experiment of two models, by A/B test or interleaved.
 
     python benchmarks/serve.py --only workers --seconds 10
 
@@ -264,10 +264,26 @@ def measure(
     return results, replacements
 
 
-def measure_experiment(
-    kind: str, rate: float, duration: float, rounds: int
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of each round without and with an experiment, by servers in turn."""
+async def ask_in_turn(
+    servers: dict[str, Server], requests: dict[str, list[bytes]], duration: float
+) -> tuple[dict[str, list[float]], list[str]]:
+    """Send each server a request after the other, in random order; return times and failures."""
+    connections = {name: await Connection(server.port).open() for name, server in servers.items()}
+    times: dict[str, list[float]] = {name: [] for name in servers}
+    failures, rng = list[str](), np.random.default_rng(0)
+    end = time.perf_counter() + duration
+    while (start := time.perf_counter()) < end:
+        for name in rng.permutation(list(servers)).tolist():
+            begin = time.perf_counter()
+            status, _, body = await connections[name].post(requests[name][len(times[name]) % 8])
+            times[name].append(time.perf_counter() - begin)
+            failures += [f"{name}: {status} {body[:200]!r}"] * (status != 200)
+        await asyncio.sleep(max(0.0, start + 0.02 - time.perf_counter()))
+    return times, failures
+
+
+def show_experiment(kind: str, duration: float) -> list[str]:
+    """Print what logging and experiments add, by servers that answer in turn; return failures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (model, other), X = write_models(kind, folder)
@@ -278,42 +294,33 @@ def measure_experiment(
             path.write_text(json.dumps({"name": "cost", "arms": arms, "method": method}))
             options = ["--events", str(folder / method), "--experiment", str(path)]
             servers[method] = Server(model, *options)
-        users = [{"client": f"user {n}"} for n in range(8)]
-        requests = [http_request("json", X, top=10, **user).hex() for user in users]
-        plain = [http_request("json", X, top=10).hex()]
-        results: dict[str, list[dict[str, Any]]] = {name: [] for name in servers}
-        for number in range(rounds * len(servers)):
-            name, server = list(servers.items())[number % len(servers)]
-            before = server.cpu_seconds()
-            settings = {
-                "port": server.port, "rate": rate, "seconds": duration,
-                "requests": plain if name == "json" else requests, "collect_responses": False,
-            }  # fmt: skip
-            measured = results_of(start_clients(settings))
-            results[name].append({**measured, "cpu": server.cpu_seconds() - before, "wrong": 0})
-        for server in servers.values():
+        users = [http_request("json", X, top=10, client=f"user {n}") for n in range(8)]
+        requests = dict.fromkeys(servers, users) | {"json": [http_request("json", X, top=10)] * 8}
+        asyncio.run(ask_in_turn(servers, requests, 2.0))  # warm-up
+        before = {name: server.cpu_seconds() for name, server in servers.items()}
+        gc.disable()
+        times, failures = asyncio.run(ask_in_turn(servers, requests, duration))
+        gc.enable()
+        rows, rng, plain = [], np.random.default_rng(1), np.array(times["json"])
+        draws = rng.integers(len(plain), size=(1000, len(plain)))
+        cpu_of_plain = (servers["json"].cpu_seconds() - before["json"]) / len(plain)
+        for name, server in servers.items():
+            own = np.array(times[name])
+            cpu = (server.cpu_seconds() - before[name]) / len(own)
+            shown = [name, str(len(own)), f"{1000 * cpu:.2f} ms", f"{cpu / cpu_of_plain:.3f}"]
+            for q in (0.5, 0.99):
+                many = np.quantile(own[draws], q, axis=1) / np.quantile(plain[draws], q, axis=1)
+                low, high = np.quantile(many, (0.025, 0.975))
+                ratio = np.quantile(own, q) / np.quantile(plain, q)
+                shown += [
+                    seconds(float(np.quantile(own, q))),
+                    f"{ratio:.3f} [{low:.3f}, {high:.3f}]",
+                ]
+            rows.append(shown)
             server.stop()
-    return results
-
-
-def show_experiment(kind: str, rate: float, duration: float, rounds: int) -> list[str]:
-    """Print what logging and experiments add; return failures."""
-    rows, failures, first = [], [], None
-    for name, results in measure_experiment(kind, rate, duration, rounds).items():
-        times = np.concatenate([each["times"] for each in results])
-        p50, p99 = (float(np.quantile(times, q)) for q in (0.5, 0.99))
-        cpu = sum(each["cpu"] for each in results) / len(times)
-        first = first or (p50, p99, cpu)
-        by_round = [seconds(float(np.quantile(each["times"], 0.99))) for each in results]
-        ratios = [f"{value / base:.3f}" for value, base in zip((p50, p99, cpu), first, strict=True)]
-        rows.append([name, str(len(times)), *map(seconds, (p50, p99)), f"{1000 * cpu:.2f} ms",
-                     *ratios, ", ".join(by_round)])  # fmt: skip
-        failures += [f"{name}: {error}" for each in results for error in each["errors"]]
-    head = ["server", "responses", "p50", "p99", "CPU per response", "p50 / json", "p99 / json",
-            "CPU / json", "p99 by round"]  # fmt: skip
-    show(
-        f"Experiments, {rate:g} requests per second, {rounds} rounds of {duration:g} s", head, rows
-    )
+    head = ["server", "responses", "CPU", "/ json", "p50", "/ json, 95% interval", "p99",
+            "/ json, 95% interval"]  # fmt: skip
+    show(f"Experiments, servers in turn, {duration:g} s", head, rows, versions("msgspec"))
     return failures
 
 
@@ -382,9 +389,6 @@ def main() -> None:
     parser.add_argument("--model", choices=["linear", "scaled", "trees"], default="linear")
     names = ["npy", "json", "arrow", "replaced", "experiment", "workers"]
     parser.add_argument("--only", action="append", choices=names)
-    parser.add_argument(
-        "--rounds", type=int, default=5, help="of each server, with --only experiment"
-    )
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
@@ -406,7 +410,7 @@ def main() -> None:
         if results["wrong"]:
             failures.append(f"{name}: {results['wrong']} responses of another model")
     if not options.only or "experiment" in options.only:
-        failures += show_experiment(options.model, 50, options.seconds, options.rounds)
+        failures += show_experiment(options.model, options.seconds)
     if not options.only or "workers" in options.only:
         failures += show_workers(options.model, options.seconds)
     head = ["body", "rate", "responses", "p50", "p99", "p99.9", "maximum", "CPU per response",

@@ -182,15 +182,17 @@ def _team_draft(lists: Any, ranks: Any, size: int, rng: np.random.Generator) -> 
     A round in which a ranking may come to its end gives no credit.
     """
     documents, teams = dict[Any, None](), list[int]()
-    rest, left, total = list(map(iter, lists)), list(map(len, lists)), len(set().union(*ranks))
+    rest, shortest, total = list(map(iter, lists)), min(map(len, lists)), len(set().union(*ranks))
     while len(documents) < size:
-        fair = min(left) >= min(len(lists), total - len(documents))
+        fair = shortest - len(documents) >= len(lists)
+        if not fair:
+            left = min(sum(d not in documents for d in row) for row in lists)
+            fair = left >= min(len(lists), total - len(documents))
         for arm in rng.permutation(len(lists)).tolist():
             best = next((d for d in rest[arm] if d not in documents), ABSENT)
             if best is not ABSENT and len(documents) < size:
                 documents[best] = None
                 teams.append(arm if fair else -1)
-                left = [n - (best in rank) for n, rank in zip(left, ranks, strict=True)]
     return list(documents), teams, {}
 
 
