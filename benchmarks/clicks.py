@@ -44,7 +44,7 @@ WITH_TREES = ("full", "naive", "IPS", "EB")
 TREES = "trees(count=200, leaves=8, rate=0.05)"  # as of the peers
 CLICK_MODELS = ("PBM", "UBM", "SimplifiedDBN")
 COMPARED_PAGES = 20_000  # by which the click model is chosen, a fifth of them held out
-DEPTH, SAMPLES = 10, 500  # documents per page, and sampled pages per query
+DEPTH = 10  # documents per page
 LOGGING = ("shuffled", "replace-last", "plackett-luce")
 Values = dict[str, np.ndarray]
 
@@ -72,33 +72,38 @@ def logged(
     data: fp.Dataset, users: str, count: int, seed: int, noise: float, logging: str
 ) -> fp.Sessions:
     """Return simulated sessions on pages of the logging ranker."""
-    scores, docids, grades = logging_scores(data, seed), list(data.docid), data.y.tolist()
+    scores, docids = logging_scores(data, seed), list(data.docid)
     if logging == "shuffled":
         run = fp.Run.from_arrays(data.qid, docids, scores)
         qrels = fp.Qrels.from_arrays(data.qid, docids, data.y)
         return fp.clicks.simulate(run, qrels, users, n_sessions=count, noise=noise, seed=seed)
-    rng, run, qrels, base = np.random.default_rng(seed), {}, {}, []
-    for number, (first, end) in enumerate(pairwise(data.offsets.tolist())):
-        known = scores[first:end]
+    model, rng = fp.clicks.SimulatedUsers.named(users), np.random.default_rng(seed)
+    grades = np.round(data.y / data.y.max() * (model.click.shape[-1] - 1)).astype(np.int8)
+    pages = rng.multinomial(count, np.full(len(data), 1 / len(data)))
+    columns: dict[str, list[np.ndarray]] = {"query": [], "document": [], "rank": [], "clicked": []}
+    for query, (first, end) in enumerate(pairwise(data.offsets.tolist())):
+        known, shape = scores[first:end], (pages[query], end - first)
         if logging == "plackett-luce":
-            key = (known - known.mean()) / max(known.std(), 1e-9)
-            key = -key - rng.gumbel(size=(SAMPLES, len(known)))
+            key = -known / max(known.std(), 1e-9) - rng.gumbel(size=shape)
         else:
-            ranks = np.argsort(np.argsort(-known))
-            key = ranks + noise * rng.normal(size=(SAMPLES, len(known)))
+            key = np.argsort(np.argsort(-known)) + noise * rng.normal(size=shape)
         order = np.argsort(key, axis=1)
-        if logging == "replace-last" and len(known) > DEPTH:
-            other = rng.integers(DEPTH - 1, len(known), SAMPLES)
-            order[:, DEPTH - 1] = order[np.arange(SAMPLES), other]
-        for sample, page in enumerate((first + order[:, :DEPTH]).tolist()):
-            name = f"{number}#{sample}"  # each sampled page is a query of the simulation
-            run[name] = {docids[row]: -float(place) for place, row in enumerate(page)}
-            qrels[name] = {docids[row]: grades[row] for row in page}
-            base.append(number)
-    sessions = fp.clicks.simulate(run, qrels, users, n_sessions=count, seed=seed)
-    codes = dict(zip(run, base, strict=True))
-    of_page = np.array([codes[name] for name in sessions.queries], np.int32)[sessions.page_query]
-    return replace(sessions, queries=tuple(map(str, data.queries)), page_query=of_page)
+        if logging == "replace-last" and end - first > DEPTH:
+            other = rng.integers(DEPTH - 1, end - first, len(order))
+            order[:, DEPTH - 1] = order[np.arange(len(order)), other]
+        rows = first + order[:, :DEPTH]
+        columns["query"].append(np.full(rows.size, query))
+        columns["document"].append(rows.ravel())
+        columns["rank"].append(np.tile(np.arange(1, rows.shape[1] + 1), len(rows)))
+        columns["clicked"].append(model.clicks(grades[rows], rng).ravel())
+    sessions = fp.Sessions.from_arrays(
+        **{name: np.concatenate(parts) for name, parts in columns.items()}
+    )
+    return replace(
+        sessions,
+        queries=tuple(str(data.queries[int(name)]) for name in sessions.queries),
+        documents=tuple(docids[int(name)] for name in sessions.documents),
+    )
 
 
 def full_information(

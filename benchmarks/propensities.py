@@ -4,6 +4,8 @@
 
 Sessions are simulated with new grades in every repetition; a 95 % interval should cover the truth
 in 95 % of them.  The number is that of the repetitions.  Baidu's curve is read from the data.
+Features of regression EM and dual learning are the grades, by which relevance is exactly a function
+of them, or the grade with normal noise, by which it is not.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +24,17 @@ RANKS, DOCUMENTS, QUERIES, SESSIONS = 10, 15, 200, 10_000
 GRADES = [0.5, 0.2, 0.15, 0.1, 0.05]  # probability of the grades 0 to 4
 
 
-def rankings(queries: int, rng: np.random.Generator) -> tuple[fp.Run, fp.Qrels]:
-    """Return rankings in order of noisy grades, and the grades."""
+def rankings(queries: int, rng: np.random.Generator) -> tuple[fp.Run, fp.Qrels, fp.Dataset]:
+    """Return rankings in order of noisy grades, the grades, and these as features."""
     grades = rng.choice(5, (queries, DOCUMENTS), p=GRADES)
     grades[0, 0] = 4  # so that the largest grade is that of the model
     scores = grades + rng.normal(size=grades.shape)
     qid = np.repeat([f"q{n}" for n in range(queries)], DOCUMENTS)
     docid = [f"d{n}" for n in range(grades.size)]
     run = fp.Run.from_arrays(qid, docid, scores.ravel())
-    return run, fp.Qrels.from_arrays(qid, docid, grades.ravel())
+    X = (grades.reshape(-1, 1) == np.arange(1, 5)).astype(float)
+    features = fp.Dataset.from_arrays(X, grades.ravel(), qid, docid=docid)
+    return run, fp.Qrels.from_arrays(qid, docid, grades.ravel()), features
 
 
 def users(name: str) -> fp.clicks.SimulatedUsers | str:
@@ -46,7 +51,7 @@ def repetition(setting: dict, seed: int) -> tuple[np.ndarray, np.ndarray, np.nda
     """Return the bounds of intervals, and the truth."""
     rng = np.random.default_rng(seed)
     queries = setting.get("queries", QUERIES)
-    run, qrels = rankings(queries, rng)
+    run, qrels, features = rankings(queries, rng)
     model = users(setting["users"])
     traffic = 1 / np.arange(1, queries + 1) ** setting.get("zipf", 0.0)
     sessions = fp.clicks.simulate(
@@ -65,7 +70,10 @@ def repetition(setting: dict, seed: int) -> tuple[np.ndarray, np.ndarray, np.nda
         low = np.concatenate([bias.alpha_low, bias.beta_low])
         high = np.concatenate([bias.alpha_high, bias.beta_high])
         return low, high, truth
-    options = {"model": "PBM"} if setting["method"] == "model" else {}
+    options: dict = {"model": "PBM"} if setting["method"] == "model" else {}
+    if setting["method"] in fp.clicks.BY_FEATURES:
+        noise = setting["inexact"] * rng.normal(size=features.X.shape)
+        options["features"] = replace(features, X=features.X + noise)
     result = fp.clicks.estimate_propensities(sessions, setting["method"], **options)
     curve = fp.clicks.SimulatedUsers.named("pbm") if model == "pbm" else model
     return np.array(result.low), np.array(result.high), curve.propensities(RANKS)
@@ -85,6 +93,13 @@ SETTINGS = {
         "users": "trust", "method": "trust, swaps", "noise": 3.0, "sessions": 40_000,
     },
     "model PBM": {"users": "pbm", "method": "model", "noise": 1.0},
+    **{
+        f"{method}, {kind} features": {
+            "users": "pbm", "method": method, "noise": 1.0, "inexact": inexact,
+        }
+        for method in ("regression-em", "dual")
+        for kind, inexact in (("exact", 0.0), ("inexact", 0.5))
+    },
 }  # fmt: skip
 
 
