@@ -89,7 +89,7 @@ def test_fit_compares_models_and_writes_the_best_one(run, tmp_path: Path) -> Non
     rows = done.stdout.splitlines()
     assert [row.split()[0] for row in rows[2:4]] == ["PBM", "GlobalCTR"]
     assert "480 impressions of 80 pages" in rows[4]
-    assert f"wrote PBM to {model}; `firstpage clicks judge --model` reads it." in done.stderr
+    assert f"wrote PBM to {model}; `firstpage clicks judge --model` and" in done.stderr
     judged = run("clicks", "judge", log, "--model", model, "-o", tmp_path / "clicks.qrels")
     assert judged.returncode == 0
     assert len((tmp_path / "clicks.qrels").read_text().splitlines()) == 24

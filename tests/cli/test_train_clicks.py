@@ -22,9 +22,11 @@ def files(tmp_path: Path) -> Path:
     qrels = fp.Qrels.from_arrays(qid, docid, grades)
     sessions = fp.clicks.simulate(run, qrels, n_sessions=4000, noise=3.0, seed=1)
     fp.write_letor(data, tmp_path / "data.txt")
+    rows = zip(qid, docid, grades, strict=True)
+    lines = [f"{query} 0 {document} {grade:.0f}\n" for query, document, grade in rows]
+    (tmp_path / "people.qrels").write_text("".join(lines))
     fp.clicks.write_sessions(sessions, tmp_path / "log.parquet")
     fp.clicks.estimate_propensities(sessions).save(tmp_path / "p.json")
-    fp.clicks.trust_bias(sessions).save(tmp_path / "trust.json")
     return tmp_path
 
 
@@ -44,8 +46,12 @@ def test_clicks_train_a_model_that_evaluates_well(run, files: Path, ranker: str)
 
 def test_trust_bias_of_clicks_propensities_corrects_clicks(run, files: Path) -> None:
     pytest.importorskip("polars")
-    bias = files / "bias.json"
-    done = run("clicks", "propensities", files / "log.parquet", "--trust", "--trust-to", bias)
+    bias, estimate = files / "bias.json", ["clicks", "propensities", files / "log.parquet"]
+    done = run(*estimate, "--trust", "--trust-to", bias)  # the documents vary too little
+    assert done.returncode == 1
+    assert not bias.exists()
+    assert "trust bias is identified at no rank but the reference" in done.stderr
+    done = run(*estimate, "--trust", "--qrels", files / "people.qrels", "--trust-to", bias)
     assert done.returncode == 0, done.stderr
     arguments = [files / "data.txt", "--clicks", files / "log.parquet", "-o", files / "m.json"]
     done = run("train", "ListNet", *arguments, "--propensities", bias, "--clip", "0.1")

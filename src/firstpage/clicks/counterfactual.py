@@ -410,7 +410,8 @@ def evaluate_clicks(
     if log.examination is None and tuple(measures) == ("Clicks@10", "DCG@10"):
         parsed = parsed[:1]  # the default
     model = rewards if rewards is None or isinstance(rewards, Run) else Run.from_dict(rewards)
-    return _Estimation(log, run, method, model, level).evaluation(parsed, name)
+    name = name or run.name or run.source or "the ranking"
+    return _Estimation(log, run, method, model, level, name).evaluation(parsed)
 
 
 @dataclass(frozen=True)
@@ -422,8 +423,9 @@ class _Estimation:
     method: str
     rewards: Run | None
     level: float
+    name: str
 
-    def evaluation(self, measures: list[ClickMeasure], name: str | None) -> ClickEvaluation:
+    def evaluation(self, measures: list[ClickMeasure]) -> ClickEvaluation:
         """Return the estimates of all measures."""
         log, s = self.log, self.log.sessions
         kept = np.zeros(s.n_queries, bool)
@@ -431,15 +433,15 @@ class _Estimation:
         kept[target.query] = True
         total, pages = log.pages.sum(), np.where(kept, log.pages, 0.0)
         if not kept.any():
-            raise DataError(f"{self._name}: has none of the queries of {s.source}.")
+            raise DataError(f"{self.name}: has none of the queries of {s.source}.")
         if pages.sum() < total:
             warn(
-                f"{self._name}: lacks queries of the log; {total - pages.sum():,.0f} of "
+                f"{self.name}: lacks queries of the log; {total - pages.sum():,.0f} of "
                 f"{total:,.0f} pages are left out."
             )
         queries = np.flatnonzero(kept)
         result = ClickEvaluation(
-            texts=tuple(map(str, measures)), measures=tuple(measures), name=name or self._name,
+            texts=tuple(map(str, measures)), measures=tuple(measures), name=self.name,
             queries=Ids.from_values([s.queries[q] for q in queries]), convention=Convention(),
             values=np.empty((len(measures), len(queries))), weights=pages[queries],
             method=self.method,
@@ -448,10 +450,6 @@ class _Estimation:
         for row, measure in enumerate(measures):
             self._fill(result, row, measure, target, pages)
         return result
-
-    @property
-    def _name(self) -> str:
-        return self.run.name or self.run.source or "the ranking"
 
     def _fill(
         self, result: ClickEvaluation, row: int, m: ClickMeasure, target: NewRanking, pages: Floats
@@ -553,7 +551,7 @@ class _Estimation:
         missing = np.flatnonzero(rows < 0)
         if len(missing):
             raise DataError(
-                f"the rewards lack {len(missing):,} of {len(rows):,} documents of {self._name} "
+                f"the rewards lack {len(missing):,} of {len(rows):,} documents of {self.name} "
                 f"(the first: {self._document(target, missing[0])})."
             )
         return rewards.scores[rows]
@@ -570,7 +568,7 @@ class _Estimation:
         if supported < FULL_SUPPORT and self.method not in ("dr", "dm"):
             at_rank = "" if self.log.examination is not None else " at their new ranks"
             problem = (
-                f"{self._name}: {1 - supported:.1%} of the weight of {text} is on documents that "
+                f"{self.name}: {1 - supported:.1%} of the weight of {text} is on documents that "
                 f"the pages of the log do not have{at_rank} (the first: "
                 f"{self._document(target, np.argmin(terms.support))})"
             )
@@ -583,6 +581,6 @@ class _Estimation:
             warn(f"{problem}; they are taken {taken}.")
         if self.method != "dm" and terms.effective < MIN_EFFECTIVE:
             warn(
-                f"{self._name}: {text} rests on {terms.effective:,.1f} effective impressions of "
+                f"{self.name}: {text} rests on {terms.effective:,.1f} effective impressions of "
                 f"{terms.impressions:,}; its interval is not reliable."
             )

@@ -146,10 +146,11 @@ def test_log_and_features_that_do_not_match_are_counted() -> None:
     training = fp.from_clicks(log, documents(4), [1.0, 0.5])
     assert list(training.data.queries) == ["q0", "q2"]
     assert training.decisions == {
-        "impressions below rank 2, whose propensity is not known, are left out": 4,
+        "of 18 impressions are below rank 2, the last one whose propensity is known, and are left "
+        "out": 4,
         "queries with features have no page": 1,
         "queries with pages have no features": 1,
-        "documents were never displayed and are taken for irrelevant": 1 + 1 + 2,
+        "documents were never displayed at these ranks and are taken for irrelevant": 1 + 1 + 2,
         "displayed documents have no features": 1,
         "queries without clicks tell nothing": 1,
     }

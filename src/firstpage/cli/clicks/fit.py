@@ -101,7 +101,10 @@ def command(
         print(comparison)
     if output is not None:
         save_model(best, output)
-        shared.note(f"wrote {best.name} to {output}; `firstpage clicks judge --model` reads it.")
+        shared.note(
+            f"wrote {best.name} to {output}; `firstpage clicks judge --model` and "
+            "`firstpage train --clicks LOG --propensities` read it."
+        )
     if html is not None:
         outputs.write_text(_page(comparison, sessions.source), html)
 

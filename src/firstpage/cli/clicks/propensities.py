@@ -107,6 +107,10 @@ def command(
             "`firstpage train --clicks LOG --propensities` read it."
         )
     if trust_to is not None and bias is not None:
+        if sum(slope == slope for slope in bias.alpha) == 1 < len(bias.rank):
+            raise DataError(
+                f"trust bias is identified at no rank but the reference: {trust_to} is not written."
+            )
         bias.save(trust_to)
         shared.note(f"wrote {trust_to}; `firstpage train --clicks LOG --propensities` reads it.")
     if html is not None:

@@ -103,7 +103,8 @@ def estimate_relevance(
         rate, weights = posterior.mean * has_clicks[of_query], 1.0 / posterior.b[pair[clicked]]
     last, below = len(alpha) - 1, int((~known).sum())
     decisions = {
-        f"impressions below rank {last}, whose propensity is not known, are left out": below,
+        f"of {len(known):,} impressions are below rank {last}, the last one whose propensity is "
+        "known, and are left out": below,
         "estimates of relevance below 0 are raised to 0": negative,
     }
     used = np.flatnonzero(shown)

@@ -223,7 +223,8 @@ def _joined(
     if correction != "ips" and unseen and not relevance.rotates:
         raise DataError(DETERMINISTIC.format(source=sessions.source, count=unseen))
     verb = "are taken for irrelevant" if correction == "ips" else "are left out"
-    decisions[f"documents were never displayed and {verb}"] = unseen
+    where = " at these ranks" if any("below rank" in text for text in relevance.decisions) else ""
+    decisions[f"documents were never displayed{where} and {verb}"] = unseen
     known = match_queries(rates.queries, features.queries) >= 0
     decisions["displayed documents have no features"] = (
         int(np.diff(rates.offsets)[known].sum()) - report.matched
