@@ -248,6 +248,14 @@ class DocumentSample:
         ----------
         path : path
             The file to write.
+
+        Examples
+        --------
+        >>> import firstpage as fp
+        >>> run = {f"q{n}": {"a": 3, "b": 2, "c": 1} for n in range(4)}
+        >>> fp.planning.DocumentSample.draw([run], 2, depth=3).write("sample.csv")
+        >>> fp.planning.DocumentSample.read("sample.csv")
+        DocumentSample(8 of 12 documents, 4 of 4 queries)
         """
         of_query, marks = self.queries.probabilities[self.query], self.drawn.tolist()
         names = self.pool.queries.repeat(np.diff(self.pool.offsets)), self.pool.docids
@@ -258,28 +266,30 @@ class DocumentSample:
                 cells = [query, document, repr(first), repr(second), "yes" if mark else "no"]
                 out.write(csv_line(cells).encode())
 
-    def drawn_judgments(self, qrels: Qrels) -> Qrels:
-        """Return the judgments of the drawn documents; raise if one has none."""
-        drawn = self.drawn_documents
-        rows = join_documents(drawn, qrels, match_queries(drawn.queries, qrels.queries))
-        for row in np.flatnonzero(rows < 0)[:1].tolist():
-            query = drawn.queries[int(np.searchsorted(drawn.offsets, row, side="right")) - 1]
-            raise DataError(
-                f"{(rows < 0).sum()} of {len(rows)} drawn documents have no human judgments, such "
-                f"as {drawn.docids[row]!r} of query {query!r}; people judge every drawn document."
-            )
-        return Qrels(drawn.queries, drawn.offsets, drawn.docids, qrels.values[rows])
-
-    def labels(self, qrels: Qrels) -> Floats:
-        """Return the label of each document of the pool; NaN where there is none."""
-        rows = join_documents(self.pool, qrels, match_queries(self.pool.queries, qrels.queries))
-        return np.where(rows < 0, np.nan, qrels.values[rows])
-
 
 def is_document_sample(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is a sample of documents, not of queries."""
     _, head = next(read_file_cells(Path(path)), (1, []))
     return "document" in [name.strip() for name in head]
+
+
+def drawn_judgments(sample: DocumentSample, qrels: Qrels) -> Qrels:
+    """Return the judgments of the drawn documents; raise if one has none."""
+    drawn = sample.drawn_documents
+    rows = join_documents(drawn, qrels, match_queries(drawn.queries, qrels.queries))
+    for row in np.flatnonzero(rows < 0)[:1].tolist():
+        query = drawn.queries[int(np.searchsorted(drawn.offsets, row, side="right")) - 1]
+        raise DataError(
+            f"{(rows < 0).sum()} of {len(rows)} drawn documents have no human judgments, such "
+            f"as {drawn.docids[row]!r} of query {query!r}; people judge every drawn document."
+        )
+    return Qrels(drawn.queries, drawn.offsets, drawn.docids, qrels.values[rows])
+
+
+def pool_labels(pool: Run, qrels: Qrels) -> Floats:
+    """Return the label of each document of the pool; NaN where there is none."""
+    rows = join_documents(pool, qrels, match_queries(pool.queries, qrels.queries))
+    return np.where(rows < 0, np.nan, qrels.values[rows])
 
 
 def document_values(

@@ -27,7 +27,9 @@ from firstpage.evaluation.planning.document_sample import (
     DocumentSample,
     document_mean,
     document_values,
+    drawn_judgments,
     is_document_sample,
+    pool_labels,
 )
 from firstpage.evaluation.planning.prediction_powered import (
     PoweredMean,
@@ -340,7 +342,7 @@ def estimate(
             )
     people = as_column(read_truth(human), Qrels)
     if documents is not None:
-        people = documents.drawn_judgments(people)
+        people = drawn_judgments(documents, people)
     combination = None
     if _are_sources(machine) and len(machine) > 1:
         drawn = match_queries(Ids.from_values(sample.drawn_queries), people.queries)
@@ -495,7 +497,7 @@ def _document_job(
     settings: Any,
 ) -> _DocumentJob:
     """Return what each document of the pool adds by its grades, and what is asked of it."""
-    labels = [sample.labels(qrels) for qrels in (people, machine)]
+    labels = [pool_labels(sample.pool, qrels) for qrels in (people, machine)]
     if missing := int(np.isnan(labels[1]).sum()):
         warn(
             f"{missing} of {len(labels[1])} documents have no machine judgments, and count as not "
