@@ -112,11 +112,20 @@ def test_it_begins_with_a_knockout_that_completes_one_branch_after_the_other() -
         games.append([wins[d] for d in question.documents])
         wins[min(question.documents)] += 1
     assert games == [[0, 0], [0, 0], [1, 1], [0, 0], [0, 0], [1, 1], [2, 2]]
-    with_prior = TopKTask(8, 2, seed=3, prior=tuple(range(8)))
-    for strategy, task in [(Adaptive(7, opening=False), replace(with_prior, prior=None)),
-                           (Adaptive(7), with_prior)]:  # fmt: skip
-        other = run_strategy(strategy, task, smaller_is_better)[1]
-        assert sorted(max(q.documents) for q, _ in other) != list(range(1, 8))
+    other = run_strategy(Adaptive(7, opening=False), TopKTask(8, 2, seed=3), smaller_is_better)[1]
+    assert sorted(max(q.documents) for q, _ in other) != list(range(1, 8))
+
+
+def test_with_a_prior_it_begins_with_a_knockout_of_the_first_documents() -> None:
+    """The four that the prior ranks first meet in its order; a constant prior is none."""
+    prior = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+    log = run_strategy(Adaptive(3), TopKTask(8, 2, seed=3, prior=prior), smaller_is_better)[1]
+    assert [set(q.documents) for q, _ in log] == [{7, 6}, {5, 4}, {6, 4}]
+    plain, constant = (
+        run_strategy(Adaptive(7), TopKTask(8, 2, seed=3, prior=prior), smaller_is_better)[1]
+        for prior in (None, (1.0,) * 8)
+    )
+    assert [q.documents for q, _ in plain] == [q.documents for q, _ in constant]
 
 
 def test_ties_skips_and_bad_documents_leave_the_opening_in_any_orientation() -> None:

@@ -29,6 +29,7 @@ from firstpage.labeling.strategies.strategy import (
 )
 from firstpage.labeling.strategies.ties import last_outcomes, top_k_of
 
+PLAYERS = 2  # of the opening with a prior, as a multiple of k: those that it ranks first
 BUDGET_FACTOR = 1.5  # default budget, relative to a knockout with answers that never err
 
 
@@ -41,7 +42,7 @@ class BeliefState:
     ensemble : BeliefEnsemble
         Posteriors of the utilities under several prior standard deviations.
     tie_break : array of int
-        A random rank per document, to break ties.
+        The rank of each document by the prior, random without one, to break ties.
     counts : Counter of pairs
         How often each pair was asked.
     last : pair or None
@@ -68,11 +69,12 @@ class BeliefState:
         cls, task: TopKTask, prior_correlation: float = PRIOR_CORRELATION, opening: bool = False
     ) -> BeliefState:
         """Return the initial state, updated with the task's past answers."""
-        tie_break = np.argsort(task.shuffled()).astype(np.int64)
+        tie_break = np.argsort(task.by_prior()).astype(np.int64)
+        players = task.n if len(set(task.prior or ())) < 2 else PLAYERS * task.top
         state = cls(
             BeliefEnsemble.from_prior(task.n, task.prior, task.features, prior_correlation),
             tie_break,
-            wins=np.zeros(task.n, np.int64) if opening else None,
+            wins=np.where(tie_break < players, 0, -1) if opening else None,
         )
         state.learn_all(task.past)
         return state
@@ -173,8 +175,8 @@ class Adaptive:
     """Bayesian active learning: asks the pair that most reduces the uncertainty of the top k.
 
     The uncertainty is that of which documents are the top k, and in which order; the model is
-    Thurstone's with ties. Without a prior it begins with a knockout, which compares every document
-    once and finds candidates for the first rank. The strategy stops when the budget is spent or the
+    Thurstone's with ties. It begins with a knockout of all documents, or of the first 2 k by the
+    prior, which finds candidates for the first rank. The strategy stops when the budget is spent or the
     set is known with probability `confidence`. Answers may contradict each other: the result fits
     all of them best.
 
@@ -190,7 +192,7 @@ class Adaptive:
     prior_correlation : float, default 0.5
         Assumed correlation of the prior scores with the true utilities, from 0 to below 1.
     opening : bool, default True
-        Whether to begin with a knockout where there is no prior.
+        Whether to begin with a knockout.
 
     Raises
     ------
@@ -262,8 +264,7 @@ class AdaptiveRun:
 
     def __init__(self, strategy: Adaptive, task: TopKTask) -> None:
         self._strategy, self._task = strategy, task
-        opening = strategy.opening and task.prior is None
-        self._state = BeliefState.from_task(task, strategy.prior_correlation, opening)
+        self._state = BeliefState.from_task(task, strategy.prior_correlation, strategy.opening)
         self.question = self._next_question(self._state)
 
     @property
