@@ -127,7 +127,7 @@ def test_cut_points_of_many_documents_are_those_of_bisection(
     scores = list(np.random.default_rng(0).normal(size=2000)) if scored else None
     belief = updated(prior(2000, 1.2, scores), some_answers(2000, 30))
     points = cut_points(belief, k)
-    monkeypatch.setattr(choice, "MAX_BISECTED", 2000)
+    monkeypatch.setattr(choice, "MAX_EXACT", 2000)
     np.testing.assert_allclose(points, cut_points(belief, k), atol=5e-4)
 
 

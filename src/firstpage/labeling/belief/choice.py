@@ -27,9 +27,11 @@ Pair = tuple[int, int]
 ORDER_WEIGHT = 1.0  # a greater weight finds the order sooner and the set later
 REPEAT_DISCOUNT = 0.1  # factor of a question's gain per earlier time that it was asked
 MAX_CANDIDATES = 128  # documents of which pairs are formed
-BISECTION_STEPS = 26
-MAX_BISECTED = 500  # documents
-GRIDS = (16, 12, 48)  # points
+CUT_TOLERANCE = 1e-6  # of a cell of the grid
+LAST_STEP = 1e3  # times the tolerance: Newton's steps square the error
+MAX_EXACT = 500  # documents
+EXPECTED_TOLERANCE = 1e-9  # of the documents expected above a cut
+GRIDS = (32, 12, 48)  # points
 GROUP_WIDTH = 0.01  # of means and of log deviations
 MIN_EXPECTED = 1e-30
 EPS = 1e-12
@@ -127,29 +129,40 @@ def order_weight(member: Floats) -> float:
 def cut_points(belief: Utilities, k: int) -> Floats:
     """Return the utilities above which c documents are expected, for c = 1 .. k.
 
-    By bisection, or, for many documents, by interpolation between the points of nested grids, with
-    documents of almost the same mean and deviation counted together.
+    By Newton's method on the logarithm of the number expected above, with bisection where it leaves
+    the cell of a grid; for many documents by interpolation between the points of nested grids,
+    with documents of almost the same mean and deviation counted together.
     """
     mean, deviation = belief.mean, np.sqrt(belief.variance)
     lowest, highest = float((mean - 9.0 * deviation).min()), float((mean + 9.0 * deviation).max())
     target = np.arange(1, k + 1)
-    if len(mean) > MAX_BISECTED:
+    many = len(mean) > MAX_EXACT
+    counts = np.ones(len(mean), np.int64)
+    if many:
         mean, deviation, counts = _grouped(mean, deviation)
-        for points in GRIDS:
-            grid = np.linspace(lowest, highest, points)
-            above = counts @ scipy.special.ndtr((mean[:, None] - grid) / deviation[:, None])
-            lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
-            highest = float(grid[min(int((above > 1).sum()), points - 1)])
-        logarithms = np.log(np.maximum(above, MIN_EXPECTED))
-        return np.asarray(np.interp(-np.log(target), -logarithms, grid))
-    low, high = np.full(k, lowest), np.full(k, highest)
-    for _ in range(BISECTION_STEPS):
-        middle = 0.5 * (low + high)
-        above = (
-            scipy.special.ndtr((mean[:, None] - middle) / deviation[:, None]).sum(axis=0) > target
-        )
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(0.5 * (low + high))
+    for points in GRIDS[: None if many else 1]:
+        grid = np.linspace(lowest, highest, points)
+        above = (counts * scipy.special.ndtr((mean - grid[:, None]) / deviation)).sum(axis=1)
+        lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
+        highest = float(grid[min(int((above > 1).sum()), points - 1)])
+    logarithms = np.log(np.maximum(above, MIN_EXPECTED))
+    cuts = np.interp(-np.log(target), -logarithms, grid)
+    if many:
+        return np.asarray(cuts)
+    cell = np.clip(np.searchsorted(-above, -target), 1, points - 1)
+    low, high, tolerance = grid[cell - 1], grid[cell], CUT_TOLERANCE * (grid[1] - grid[0])
+    while (high - low).max() > tolerance:
+        z = (mean - cuts[:, None]) / deviation
+        above = np.maximum(scipy.special.ndtr(z).sum(axis=1), MIN_EXPECTED)
+        slope = (np.exp(-0.5 * z * z) / deviation).sum(axis=1) / np.sqrt(2.0 * np.pi)
+        low, high = np.where(above > target, cuts, low), np.where(above > target, high, cuts)
+        step = above * np.log(above / target) / np.maximum(slope, MIN_EXPECTED)
+        exact = np.abs(above - target) <= EXPECTED_TOLERANCE
+        if (exact | (np.abs(step) <= LAST_STEP * tolerance)).all():
+            return np.asarray(np.clip(cuts + step, low, high))
+        inside = (low < cuts + step) & (cuts + step < high)
+        cuts = np.where(inside, cuts + step, 0.5 * (low + high))
+    return np.asarray(cuts)
 
 
 def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Ints]:

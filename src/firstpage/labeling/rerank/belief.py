@@ -109,7 +109,7 @@ class ChoiceBelief:
 
     def utilities(self) -> Utilities:
         """Return the belief in units of a normal error, as the choice of questions expects it."""
-        covariance = scipy.linalg.inv(self._hessian)[:-1, :-1] / LOGISTIC_SD**2
+        covariance = np.asarray(np.linalg.inv(self._hessian), np.float64)[:-1, :-1] / LOGISTIC_SD**2
         return Utilities(self._mode[:-1] / LOGISTIC_SD, covariance, margin=0.0)
 
     def _fit(self, prior: tuple[float, float] | None = None) -> float:
@@ -121,7 +121,7 @@ class ChoiceBelief:
         mode, value = self._mode, -np.inf
         gradient, hessian = np.zeros(n + 1), np.diag(precision)
         for _ in range(MAX_STEPS):
-            step, length = scipy.linalg.solve(hessian, gradient, assume_a="pos"), 1.0
+            step, length = np.linalg.solve(hessian, gradient), 1.0
             likelihood, new_gradient, new_hessian = self._derivatives(mode + step)
             away = mode + step - center
             new_value = likelihood - 0.5 * float(precision @ (away * away))

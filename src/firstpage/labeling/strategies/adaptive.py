@@ -176,9 +176,9 @@ class Adaptive:
 
     The uncertainty is that of which documents are the top k, and in which order; the model is
     Thurstone's with ties. It begins with a knockout of all documents, or of the first 2 k by the
-    prior, which finds candidates for the first rank. The strategy stops when the budget is spent or the
-    set is known with probability `confidence`. Answers may contradict each other: the result fits
-    all of them best.
+    prior, which finds candidates for the first rank. The strategy stops when the budget is spent or
+    the set is known with probability `confidence`. Answers may contradict each other: the result
+    fits all of them best.
 
     Parameters
     ----------
