@@ -214,7 +214,13 @@ def test_password_reset_with_a_link(db_site: Site) -> None:
     stale = {"token": first["token"], "password": NEW}
     assert db_site.client().post("/api/v1/reset", json=stale).status_code == 400
     form = {"token": second["token"], "password": NEW}
-    assert db_site.client().post("/api/v1/reset", json=form).status_code == 204
+    browser = db_site.client("lena")
+    cookie = dict(browser.cookies)
+    assert browser.post("/api/v1/reset", json=form).status_code == 204
+    assert browser.get("/api/v1/me").json()["login"] == "ada", "the link signs in"
+    browser.cookies.clear()
+    browser.cookies.update(cookie)
+    assert browser.get("/api/v1/me").status_code == 401, "whoever was signed in there is out"
     assert db_site.client().post("/api/v1/reset", json=form).status_code == 400
     assert ada.get("/api/v1/me").status_code == 401, "all sessions end"
     assert log_in(db_site.client(), "ada", NEW).status_code == 200

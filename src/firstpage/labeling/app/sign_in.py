@@ -181,8 +181,11 @@ def accept(
     return SignInResult(device_cookie(account.id, password_hash), session_token, session, project)
 
 
-def reset(store: Store, token: str, password: str) -> SignInResult:
-    """Set a new password with a link; all sessions and API tokens of the account end."""
+def reset(store: Store, token: str, password: str, before: Login | None = None) -> SignInResult:
+    """Set a password with a link, and sign in; other sessions and API tokens of the account end.
+
+    The browser's session `before`, which may be another account's, ends too.
+    """
     with store.read() as tx:
         offer = invitations.find_offer(tx, token, "reset")
     password_hash = people.hash_password(password, offer.login or "")
@@ -195,7 +198,10 @@ def reset(store: Store, token: str, password: str) -> SignInResult:
         people.set_password(tx, person, password_hash)
         logins.end_all(tx, person.id)
         tokens.revoke_all(tx, person.id)
-    return SignInResult(device_cookie(person.id, password_hash))
+        if before is not None:
+            logins.end(tx, before.id)
+        session_token, session = logins.start(tx, person)
+    return SignInResult(device_cookie(person.id, password_hash), session_token, session)
 
 
 def change_password(

@@ -164,6 +164,8 @@ def test_people_are_managed(live: Live) -> None:
     guest = live.open(link.removeprefix(live.url), login=None)
     guest.get_by_label("New password").fill("another password")
     guest.get_by_role("button", name="Set password").click()
+    expect(guest.get_by_role("heading", name="My queries")).to_be_visible()
+    guest.get_by_role("button", name="Sign out").click()
     guest.get_by_label("Login").fill("bo")
     guest.get_by_label("Password").fill("not this one")
     guest.get_by_role("button", name="Sign in").click()

@@ -110,9 +110,10 @@ async def accept(request: Request, login: Login | None, body: bodies.AcceptBody)
 
 @routes.post("/reset", status=204, **PUBLIC)
 async def reset(request: Request, login: Login | None, body: bodies.ResetBody) -> Response:
-    """Set a new password with a link from a lead."""
+    """Set a new password with a link from a lead, and sign in."""
     source = network_of(request)
-    result = await run_sign_in(request, source, sign_in.reset, body.token, body.password)
+    secrets = body.token, body.password
+    result = await run_sign_in(request, source, sign_in.reset, *secrets, login)
     return signed_in(request, Response(status_code=204), result)
 
 

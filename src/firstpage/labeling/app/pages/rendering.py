@@ -83,7 +83,7 @@ NOTES = {
     "settled": "The verdict is recorded; the truth takes it into account.",
     "withdrawn": "The verdict is undone.",
     "webhook-removed": "The webhook is removed; nothing more is sent.",
-    "reset": "Your new password is set; sign in with it.",
+    "reset": "Your password is set, and you are signed in.",
 }
 TITLES = {
     403: "Not allowed",

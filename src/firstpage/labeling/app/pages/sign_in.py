@@ -100,11 +100,11 @@ def reset_page(request: Request, login: Login | None, token: str) -> Response:
 async def reset(request: Request, login: Login | None, token: str, form: FormData) -> Response:
     try:
         secrets = token[:MAX_LENGTH], _secret(form, "password")
-        result = await run_sign_in(request, network_of(request), sign_in.reset, *secrets)
+        result = await run_sign_in(request, network_of(request), sign_in.reset, *secrets, login)
     except FirstpageError as error:
         offer = await run_in_threadpool(_offer, request, token, "reset")
         return await _retry_form(request, "reset.html", error, account=offer.login)
-    return signed_in(request, redirect("/login", "reset"), result)
+    return signed_in(request, redirect("/", "reset"), result)
 
 
 @routes.get("/account")
