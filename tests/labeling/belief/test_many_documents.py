@@ -121,13 +121,13 @@ def test_features_correlate_the_first_documents_by_score(few_joint: int) -> None
 
 @pytest.mark.parametrize("k", [1, 10])
 @pytest.mark.parametrize("scored", [False, True])
-def test_cut_points_of_many_documents_are_those_of_bisection(
+def test_cut_points_of_many_documents_are_those_without_groups(
     k: int, scored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = list(np.random.default_rng(0).normal(size=2000)) if scored else None
     belief = updated(prior(2000, 1.2, scores), some_answers(2000, 30))
     points = cut_points(belief, k)
-    monkeypatch.setattr(choice, "MAX_EXACT", 2000)
+    monkeypatch.setattr(choice, "MAX_UNGROUPED", 2000)
     np.testing.assert_allclose(points, cut_points(belief, k), atol=5e-4)
 
 

@@ -29,9 +29,9 @@ REPEAT_DISCOUNT = 0.1  # factor of a question's gain per earlier time that it wa
 MAX_CANDIDATES = 128  # documents of which pairs are formed
 CUT_TOLERANCE = 1e-6  # of a cell of the grid
 LAST_STEP = 1e3  # times the tolerance: Newton's steps square the error
-MAX_EXACT = 500  # documents
+MAX_UNGROUPED = 500  # documents
 EXPECTED_TOLERANCE = 1e-9  # of the documents expected above a cut
-GRIDS = (32, 12, 48)  # points
+GRID = 32  # points
 GROUP_WIDTH = 0.01  # of means and of log deviations
 MIN_EXPECTED = 1e-30
 EPS = 1e-12
@@ -130,31 +130,21 @@ def cut_points(belief: Utilities, k: int) -> Floats:
     """Return the utilities above which c documents are expected, for c = 1 .. k.
 
     By Newton's method on the logarithm of the number expected above, with bisection where it leaves
-    the cell of a grid; for many documents by interpolation between the points of nested grids,
-    with documents of almost the same mean and deviation counted together.
+    the cell of a grid.  Many documents of almost the same mean and deviation are counted together.
     """
-    mean, deviation = belief.mean, np.sqrt(belief.variance)
-    lowest, highest = float((mean - 9.0 * deviation).min()), float((mean + 9.0 * deviation).max())
+    mean, deviation, counts = belief.mean, np.sqrt(belief.variance), np.ones(len(belief.mean))
+    grid = np.linspace((mean - 9.0 * deviation).min(), (mean + 9.0 * deviation).max(), GRID)
     target = np.arange(1, k + 1)
-    many = len(mean) > MAX_EXACT
-    counts = np.ones(len(mean), np.int64)
-    if many:
+    if len(mean) > MAX_UNGROUPED:
         mean, deviation, counts = _grouped(mean, deviation)
-    for points in GRIDS[: None if many else 1]:
-        grid = np.linspace(lowest, highest, points)
-        above = (counts * scipy.special.ndtr((mean - grid[:, None]) / deviation)).sum(axis=1)
-        lowest = float(grid[max(int((above > k).sum()) - 1, 0)])
-        highest = float(grid[min(int((above > 1).sum()), points - 1)])
-    logarithms = np.log(np.maximum(above, MIN_EXPECTED))
-    cuts = np.interp(-np.log(target), -logarithms, grid)
-    if many:
-        return np.asarray(cuts)
-    cell = np.clip(np.searchsorted(-above, -target), 1, points - 1)
+    above = scipy.special.ndtr((mean - grid[:, None]) / deviation) @ counts
+    cuts = np.interp(-np.log(target), -np.log(np.maximum(above, MIN_EXPECTED)), grid)
+    cell = np.clip(np.searchsorted(-above, -target), 1, GRID - 1)
     low, high, tolerance = grid[cell - 1], grid[cell], CUT_TOLERANCE * (grid[1] - grid[0])
     while (high - low).max() > tolerance:
         z = (mean - cuts[:, None]) / deviation
-        above = np.maximum(scipy.special.ndtr(z).sum(axis=1), MIN_EXPECTED)
-        slope = (np.exp(-0.5 * z * z) / deviation).sum(axis=1) / np.sqrt(2.0 * np.pi)
+        above = np.maximum(scipy.special.ndtr(z) @ counts, MIN_EXPECTED)
+        slope = np.exp(-0.5 * z * z) @ (counts / deviation) / np.sqrt(2.0 * np.pi)
         low, high = np.where(above > target, cuts, low), np.where(above > target, high, cuts)
         step = above * np.log(above / target) / np.maximum(slope, MIN_EXPECTED)
         exact = np.abs(above - target) <= EXPECTED_TOLERANCE
@@ -165,13 +155,14 @@ def cut_points(belief: Utilities, k: int) -> Floats:
     return np.asarray(cuts)
 
 
-def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Ints]:
+def _grouped(mean: Floats, deviation: Floats) -> tuple[Floats, Floats, Floats]:
     """Return means, deviations and sizes of groups of documents that hardly differ in either."""
     cells = np.round(np.stack((mean, np.log(deviation))) / GROUP_WIDTH).astype(np.int64)
     cells -= cells.min(axis=1, keepdims=True)
-    _, group, counts = np.unique(
+    _, group, sizes = np.unique(
         cells[0] * (cells[1].max() + 1) + cells[1], return_inverse=True, return_counts=True
     )
+    counts = sizes.astype(np.float64)
     centers = [np.bincount(group, values) / counts for values in (mean, deviation)]
     return centers[0], centers[1], counts
 
