@@ -68,7 +68,7 @@ def test_a_run_is_reranked_and_its_answers_train(run: Any) -> None:
 def test_replies_that_are_no_answer_are_reported(run: Any) -> None:
     result = run(*RERANK, "--assessor", "taste:nobody", "--calls", "4")
     assert "8 of 8 replies were malformed" in result.stderr
-    assert "2 4 calls" in result.stdout
+    assert "queries stopped at: 4 calls (2)" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -206,12 +206,12 @@ def _report(result: Reranking, as_json: bool) -> None:
         for name in ("calls", "cached", "malformed", "price", "tokens")
     }
     stopped = Counter(each.stopped for each in queries)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in stopped.most_common())
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in stopped.most_common())
     print(
         f"{len(queries)} queries, {total['calls']} calls ({total['cached']} from the cache), "
         f"{total['tokens']} tokens, {total['price']:.4f} spent\n"
         f"expected agreement with the assessor: "
-        f"{np.mean([each.sure for each in queries]):.3f}; stopped by: {reasons}"
+        f"{np.mean([each.sure for each in queries]):.3f}; queries stopped at: {reasons}"
     )
     if total["malformed"]:
         shared.note(

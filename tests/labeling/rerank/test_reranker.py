@@ -141,7 +141,8 @@ def test_several_queries_at_a_time_give_the_same() -> None:
         ({"ask": "pair", "size": 3}, "shows two documents"),
         ({"size": 27}, "from 2 to 26 documents"),
         ({"size": 1}, "from 2 to 26 documents"),
-        ({"k": 0}, "k must be at least 1"),
+        ({"k": 0}, "k must be from 1 to depth"),
+        ({"k": 11, "depth": 10}, "k must be from 1 to depth"),
         ({"sure": 0.0}, "sure must be above 0"),
     ],
 )

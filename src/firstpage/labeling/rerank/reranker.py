@@ -254,9 +254,9 @@ class Reranker:
         if self.ask == "pair" and self.size not in (None, 2):
             raise DataError("a question 'pair' shows two documents; leave out size.")
         check_size(self.shown, self.ask != "order")
-        if min(self.k, self.depth - 1) < 1 or self.calls < 0:
+        if not (1 <= self.k <= self.depth and self.depth > 1 and self.calls >= 0):
             raise DataError(
-                "k must be at least 1, depth at least 2 and calls at least 0; got "
+                "k must be from 1 to depth, depth at least 2 and calls at least 0; got "
                 f"k={self.k}, depth={self.depth}, calls={self.calls}."
             )
         if not 0 < self.sure <= 1:
