@@ -96,6 +96,7 @@ SETTINGS = {
     **{
         f"{method}, {kind} features": {
             "users": "pbm", "method": method, "noise": 1.0, "inexact": inexact,
+            "queries": 60, "sessions": 3_000,
         }
         for method in ("regression-em", "dual")
         for kind, inexact in (("exact", 0.0), ("inexact", 0.5))
