@@ -34,7 +34,8 @@ import sys
 import tempfile
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,47 @@ def show_experiment(kind: str, duration: float) -> list[str]:
     return failures
 
 
+def show_split(kind: str) -> None:
+    """Print the CPU time of a request without HTTP, by what the server does for it."""
+    from firstpage.serving import load
+    from firstpage.serving.event_log import EventLog
+    from firstpage.serving.experiments import LiveExperiment, Traffic
+    from firstpage.serving.limits import Limits
+    from firstpage.serving.rank_request import RawRequest
+    from firstpage.serving.ranking import rank
+
+    with tempfile.TemporaryDirectory() as name, ExitStack() as logs:
+        folder = Path(name)
+        (path, other), X = write_models(kind, folder)
+        arms = [{"name": "current"}, {"name": "next", "model": other.name}]
+        model, second, offsets = load(path), load(other), np.array([0, len(X)])
+        bodies = [
+            http_request("json", X, top=10, **user).partition(b"\r\n\r\n")[2]
+            for user in ({}, {"client": "user 1"})
+        ]
+        raws = [RawRequest("application/json", b, {}, False, model.names, Limits()) for b in bodies]
+        jobs: dict[str, Any] = {"json": lambda: rank(model, raws[0])}
+        wide = X.astype(np.float64)
+        jobs["the second model alone"] = lambda: np.argsort(-second.scores(wide, offsets)).tolist()
+        for method in (None, "ab", "team-draft"):
+            log, experiment = EventLog(folder / f"log {method}"), None
+            logs.callback(log.close)
+            if method is not None:
+                settings = folder / f"{method}.json"
+                settings.write_text(json.dumps({"name": "c", "arms": arms, "method": method}))
+                experiment = LiveExperiment(settings)
+            traffic = Traffic(log, experiment)
+            jobs[method or "logged"] = partial(rank, model, raws[1], traffic)
+        least = dict.fromkeys(jobs, np.inf)
+        for _ in range(400):
+            for name, job in jobs.items():
+                start = time.thread_time()
+                job()
+                least[name] = min(least[name], time.thread_time() - start)
+        rows = [[name, f"{1000 * value:.2f} ms"] for name, value in least.items()]
+    show("CPU time of a request without HTTP, least of 400", ["request", "CPU"], rows)
+
+
 def show_workers(kind: str, duration: float) -> list[str]:
     """Print the most requests per second that one worker and two answer; return failures."""
     rows, failures = [], []
@@ -410,6 +452,7 @@ def main() -> None:
         if results["wrong"]:
             failures.append(f"{name}: {results['wrong']} responses of another model")
     if not options.only or "experiment" in options.only:
+        show_split(options.model)
         failures += show_experiment(options.model, options.seconds)
     if not options.only or "workers" in options.only:
         failures += show_workers(options.model, options.seconds)
