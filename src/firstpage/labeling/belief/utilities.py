@@ -98,7 +98,7 @@ def bradley_terry(
     utility of a document that always wins finite, and sets documents that were not compared, or a
     group that was not compared with the others, to 0.
     """
-    games, points = np.zeros((n, n)), np.zeros(n)
+    games, points = np.zeros((n, n)), np.zeros(n)  # points: wins minus half of the games
     left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
     half = 0.5 * np.asarray(outcome, np.float64)
     for first, second, sign in ((left, right, 1.0), (right, left, -1.0)):
@@ -106,23 +106,15 @@ def bradley_terry(
         np.add.at(points, first, sign * half)
     utilities = np.zeros(n)
     for _ in range(MAX_NEWTON_STEPS):
-        step = _newton_step(utilities, games, points, RIDGE)
+        probability = scipy.special.expit(utilities[:, None] - utilities)
+        gradient = points - (games * (probability - 0.5)).sum(axis=1) - RIDGE * utilities
+        fisher = games * probability * (1.0 - probability)
+        step = np.linalg.solve(np.diag(fisher.sum(axis=1) + RIDGE) - fisher, gradient)
         longest = float(np.abs(step).max(initial=0.0))
         utilities = utilities + step * min(1.0, MAX_STEP / max(longest, STEP_TOLERANCE))
         if longest < STEP_TOLERANCE:
             break
-    centered: Floats = utilities - utilities.mean()
-    return centered
-
-
-def _newton_step(utilities: Floats, games: Floats, points: Floats, penalty: float) -> Floats:
-    """Return Newton's step; `points` are wins minus half of the games: the gradient at 0."""
-    probability = scipy.special.expit(utilities[:, None] - utilities)
-    gradient = points - (games * (probability - 0.5)).sum(axis=1) - penalty * utilities
-    fisher = games * probability * (1.0 - probability)
-    hessian = np.diag(fisher.sum(axis=1) + penalty) - fisher
-    step: Floats = scipy.linalg.solve(hessian, gradient, assume_a="pos")
-    return step
+    return np.asarray(utilities - utilities.mean())
 
 
 MARGIN = 0.4  # of a tie, in standard deviations of an answer: 3 in 10 equal pairs are called equal
