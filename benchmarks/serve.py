@@ -285,7 +285,7 @@ async def ask_in_turn(
 
 def show_experiment(kind: str, duration: float) -> list[str]:
     """Print what logging and experiments add, by servers that answer in turn; return failures."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as running:
         folder = Path(name)
         (model, other), X = write_models(kind, folder)
         arms = [{"name": "current"}, {"name": "next", "model": other.name}]
@@ -295,6 +295,8 @@ def show_experiment(kind: str, duration: float) -> list[str]:
             path.write_text(json.dumps({"name": "cost", "arms": arms, "method": method}))
             options = ["--events", str(folder / method), "--experiment", str(path)]
             servers[method] = Server(model, *options)
+        for server in servers.values():
+            running.callback(server.stop)
         users = [http_request("json", X, top=10, client=f"user {n}") for n in range(8)]
         requests = dict.fromkeys(servers, users) | {"json": [http_request("json", X, top=10)] * 8}
         asyncio.run(ask_in_turn(servers, requests, 2.0))  # warm-up
@@ -318,7 +320,6 @@ def show_experiment(kind: str, duration: float) -> list[str]:
                     f"{ratio:.3f} [{low:.3f}, {high:.3f}]",
                 ]
             rows.append(shown)
-            server.stop()
     head = ["server", "responses", "CPU", "/ json", "p50", "/ json, 95% interval", "p99",
             "/ json, 95% interval"]  # fmt: skip
     show(f"Experiments, servers in turn, {duration:g} s", head, rows, versions("msgspec"))
