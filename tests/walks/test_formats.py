@@ -150,7 +150,9 @@ READ = {
         train RankNet data.parquet --clicks sessions.parquet -o model10.json
         evaluate --clicks sessions.parquet --propensities propensities.json bm25.run
         compare --clicks sessions.parquet --propensities propensities.json bm25.run other.run""",
-    "click model": "clicks judge sessions.parquet --model pbm.json -o clicked3.qrels",
+    "click model": """
+        clicks judge sessions.parquet --model pbm.json -o clicked3.qrels
+        train RankNet data.parquet --clicks sessions.parquet --propensities pbm.json -o model31.json""",
     "propensities": """
         clicks judge sessions.parquet --propensities propensities.json -o clicked4.qrels
         clicks safe sessions.parquet --old bm25.run --new other.run --propensities propensities.json -o safe.run
