@@ -185,5 +185,4 @@ def safe_ranking(
     accepted = {name: of_new[name] for name, new in zip(names, better, strict=True) if new}
     added = {name: ranking for name, ranking in of_new.items() if name not in of_old}
     run = Run.from_dict({**of_old, **accepted, **added}, name="safe")
-    numbers = gain[both], lower[both], log.pages[both]
-    return SafeRanking(run, names, better, *numbers, len(added))
+    return SafeRanking(run, names, better, gain[both], lower[both], log.pages[both], len(added))

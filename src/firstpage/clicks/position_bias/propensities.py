@@ -26,7 +26,7 @@ BY_FEATURES: tuple[Method, ...] = ("regression-em", "dual")
 METHODS: tuple[Method, ...] = get_args(Method)
 OF_FEATURES = (
     "Relevance is taken for a function of the features alone: what these do not tell and the "
-    "ranking knew counts as examination, also where no document was seen at several ranks."
+    "ranking knew counts as examination, and intervals do not contain this error."
 )
 HIGHEST = 1.5  # propensity in a picture
 TRUST_LEVEL = 0.05  # of the test for trust bias, over all ranks
@@ -253,7 +253,7 @@ def estimate_propensities(
         counts.ranks, *map(np.exp, (estimate.values, low, high)), estimate.errors,
         estimate.effective_queries, counts.impressions, counts.clicks, status,
     ]  # fmt: skip
-    name = str(method) if model is None else click_model(model).name
+    name = method if model is None else click_model(model).name
     settings = {"method": name, "level": level, "source": sessions.source}
     reference = int(counts.ranks[base])
     return Propensities._of(columns, reference=reference, verdict=tuple(verdict), **settings)
