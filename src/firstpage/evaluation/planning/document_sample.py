@@ -122,10 +122,11 @@ class DocumentSample:
 
     @property
     def drawn_documents(self) -> Run:
-        """The documents that people judge, as a run in random order."""
-        order = np.random.default_rng(len(self.drawn)).permutation(len(self.drawn))
-        drawn = replace(self.pool, values=order.astype(np.float64)).select_rows(self.drawn)
-        return drawn.select_queries(np.flatnonzero(self.queries.drawn))
+        """The documents that people judge, in random order; scores are equal: no prior order."""
+        drawn = self.pool.select_rows(self.drawn).select_queries(np.flatnonzero(self.queries.drawn))
+        query = np.repeat(np.arange(len(drawn)), np.diff(drawn.offsets))
+        order = np.lexsort((np.random.default_rng(len(query)).random(len(query)), query))
+        return replace(drawn, docids=drawn.docids[order], values=np.ones(len(query)))
 
     @classmethod
     def draw(
