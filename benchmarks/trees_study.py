@@ -2,7 +2,7 @@
 
     python benchmarks/trees_study.py --data data --part stopping
     python benchmarks/trees_study.py --data data --part objectives --seeds 0,1
-    python benchmarks/trees_study.py --part editors --families "300 queries"
+    python benchmarks/trees_study.py --part editors --families "300 queries" --seeds 0,1,2
 
 `stopping` grows five forests of ListNet in LightGBM, and reads the same forests with each stopping
 rule: all forests by their average or each by its own scores, after 10 or 50 iterations without
@@ -231,6 +231,7 @@ def objectives() -> dict[str, Callable[[Split, int], np.ndarray]]:
         "YetiRank, five forests": f"YetiRank(scorer=trees({five}))",
         "YetiRank, one forest": "YetiRank(scorer=trees(forests=1))",
         "ListNet": "ListNet(scorer=trees)",
+        "ListMLE, linear": "ListMLE(k=10)",
     }
     named: dict[str, Callable[[Split, int], np.ndarray]] = {
         name: (lambda split, seed, text=text: ours(text, split, seed))
@@ -339,7 +340,7 @@ def learn_measure(train: fp.Dataset, gains: Sequence[float], decay: float, path:
     return float(learner.accuracy_)
 
 
-def editor_study(name: str, draws: list[int]) -> None:
+def editor_study(name: str, draws: list[int], seeds: list[int]) -> None:
     """Print by how much trees for a measure beat trees for NDCG@10, by that measure."""
     rows = []
     splits = [synthetic(name, draw)[0] for draw in draws]
@@ -350,25 +351,31 @@ def editor_study(name: str, draws: list[int]) -> None:
                 measures.append(f"NDCG({folder}/{len(rows)}-{len(measures)}.json)@10")
                 accuracy = learn_measure(split.train, gains, decay, measures[-1][5:-4])
                 print(f"agrees with {accuracy:.3f} of the choices", file=sys.stderr)
-            rows += compared(editor, splits, splits, measures)
+            rows += compared(editor, splits, splits, measures, seeds)
     ordered = [synthetic(name, draw, ordered=True)[0] for draw in draws]
-    rows += compared("top 10 in order", splits, ordered, ["kNDCG@10"] * len(draws))
+    rows += compared("top 10 in order", splits, ordered, ["kNDCG@10"] * len(draws), seeds)
     head = ["editors", "ranker", "trained for NDCG@10", "difference if trained for the measure"]
-    show(f"{name}, draws {draws}: the learned measure, or kNDCG@10", head, rows)
+    show(f"{name}, draws {draws}, seeds {seeds}: the learned measure, or kNDCG@10", head, rows)
 
 
 def compared(
-    name: str, graded: list[Split], own: list[Split], measures: list[str]
+    name: str, graded: list[Split], own: list[Split], measures: list[str], seeds: list[int]
 ) -> list[list[str]]:
-    """Return a row per ranker: trees for NDCG@10 of grades, and for a measure of its own labels."""
+    """Return a row per ranker: trees for NDCG@10 of grades, and for a measure of its own labels.
+
+    The values of a query are averaged over the seeds.
+    """
     rows = []
     for ranker in ("LambdaRank(", "PLRank(samples=4, ", "YetiRank("):
         values: list[list[np.ndarray]] = [[], []]
         for *pair, measure in zip(graded, own, measures, strict=True):
             for at, (split, target) in enumerate(zip(pair, ("NDCG@10", measure), strict=True)):
-                scores = ours(f"{ranker}measure='{target}', scorer=trees)", split, 0)
-                result = fp.evaluate(scores, pair[1].test, measures=measure, ci=False)
-                values[at].append(np.asarray(result.per_query(measure)))
+                text, by_seed = f"{ranker}measure='{target}', scorer=trees)", []
+                for seed in seeds:
+                    scores = ours(text, split, seed)
+                    result = fp.evaluate(scores, pair[1].test, measures=measure, ci=False)
+                    by_seed.append(result.per_query(measure))
+                values[at].append(np.mean(by_seed, axis=0))
         base, best = map(np.concatenate, values)
         rows.append([name, ranker.partition("(")[0], f"{base.mean():.4f}", difference(best, base)])
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
@@ -386,8 +393,9 @@ def main() -> None:
     parser.add_argument("--seeds", default="0", help="seeds, as in 0,1")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
+    seeds = [int(seed) for seed in chosen.seeds.split(",")]
     if chosen.part == "editors":
-        editor_study(chosen.families.split(";")[0], [chosen.draw, chosen.draw + 1])
+        editor_study(chosen.families.split(";")[0], [chosen.draw, chosen.draw + 1], seeds)
         return
     names = [] if chosen.families == "none" else chosen.families.split(";")
     sets = {name: synthetic(name, chosen.draw) for name in names}
@@ -399,7 +407,7 @@ def main() -> None:
         stopping_study(sets)
     else:
         convention = "letor" if chosen.test else "default"
-        objective_study(sets, [int(seed) for seed in chosen.seeds.split(",")], convention)
+        objective_study(sets, seeds, convention)
     print(versions("numpy", "lightgbm", "catboost"))
 
 

@@ -1,11 +1,10 @@
 """Measure the results that pages show, and write them to docs/made/results.json.
 
     python docs/results.py DATA               # all of them, in about an hour of CPU time
-    python docs/results.py DATA ties trees    # some of them
+    python docs/results.py DATA ties rivals   # some of them
 
-DATA is a folder with mq2008, ohsumed, ukpconvarg1, cast2019, judges and passages.  `trees` needs
-the peers of benchmarks/requirements.txt.  `make docs` then writes the tables of the pages, and a
-test compares them with the file.
+DATA is a folder with mq2008, ohsumed, ukpconvarg1, cast2019, judges and passages.  `make docs` then
+writes the tables of the pages, and a test compares them with the file.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ SHOWN = "-t NDCG@1 -t NDCG@5 -t NDCG@10 -t AP --convention letor"
 ALL = (
     "Regression RankNet ListNet ListMLE RankCosine FocusedNet RankSVM SVMMAP FocusedSVM TopMargin "
     'TopSlack RankBoost AdaRank FocusedBoost LambdaMART TopRank "ListMLE(k=10)" '
-    '"ListMLE(k=10, scorer=trees)" --seeds 3 -t NDCG@1 -t NDCG@10 -t AP '
-    '--baseline "ListMLE(k=10)"'
+    '--seeds 3 -t NDCG@1 -t NDCG@10 -t AP --baseline "ListMLE(k=10)"'
 )
 BOOSTED = "RankBoost AdaRank.MAP AdaRank.NDCG"
 VARIANTS = (
@@ -54,7 +52,6 @@ COMMANDS = {
     "routing": "python benchmarks/machines.py routing --topics 8 --data .",
     "rivals": "python benchmarks/label_rivals.py --data . --queries 40",
     "real machines": "python benchmarks/label_machines.py --data .",
-    "trees": "python benchmarks/quality.py --data . --sets mq2008,ohsumed --seeds 0,1,2",
 }
 
 

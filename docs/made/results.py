@@ -31,33 +31,6 @@ def _number(value: float, digits: int = 4) -> str:
     return rounded.removeprefix("0")
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("0.", ".", 1)
-
-
-def _difference(record: dict[str, float]) -> str:
-    low, high = _signed(record["low"]), _signed(record["high"])
-    return f"{_signed(record['difference'])} ({low} to {high})"
-
-
-def trees(recorded: dict[str, Any]) -> str:
-    """Return the table of trees against other libraries."""
-    values = recorded["trees"]["values"]
-    head = [""]
-    for title in SETS.values():
-        head += [title, "by seed", "five forests are ahead by"]
-    rows = []
-    for systems in zip(*(values[name] for name in SETS), strict=True):
-        row = [systems[0]["system"]]
-        for each in systems:
-            means = each["by seed"]
-            spread = f"{_number(min(means))} to {_number(max(means))}" if len(means) > 1 else ""
-            mean = sum(means) / len(means)
-            row += [_number(mean), spread, _difference(each) if "p" in each else ""]
-        rows.append([*row, ", ".join(f"{each['cpu']:.2f}" for each in systems)])
-    return _table([*head, "CPU s"], rows)
-
-
 def _means(entry: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the rows of `firstpage crossval -f json` by ranker and measure."""
     rows: dict[str, dict[str, dict[str, Any]]] = {}
@@ -224,7 +197,6 @@ def rivals(recorded: dict[str, Any], sets: Sequence[str], agreement: bool) -> st
 RIVAL_SETS = ("arguments", "cast", "dl")
 RECORDED_SETS = ("cast, all pairs recorded", "dl, all pairs recorded")
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "trees": trees,
     "published": published,
     "ties": ties,
     "rankers": rankers,
