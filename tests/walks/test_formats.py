@@ -56,6 +56,7 @@ label export pages --content preferences -o preferences.jsonl
 evaluate graded.qrels bm25.run --save-baseline base.json
 hybrid bm25.run other.run --qrels graded.qrels --folds 2 --save stages.json -o staged.run
 sample graded.qrels --size 3 --seed 1 -o sample.csv
+sample bm25.run learned.run --documents 3 --depth 5 --drawn drawn.run -o documents.csv
 aggregate bm25.run learned.run --method learned --qrels graded.qrels --save-model fusion.json -o fused0.run
 dcglearn learn preferences.jsonl --K 5 --rounds 0 -o measure.json
 dcglearn choose preferences.jsonl --measure measure.json --count 5 -o pool.jsonl
@@ -161,8 +162,9 @@ READ = {
         compare --clicks sessions.parquet --propensities propensities.json bm25.run other.run""",
     "trust bias": """
         train ListNet data.parquet --clicks sessions.parquet --propensities trust.json -o model12.json""",
-    "sample of queries for people": """
-        estimate bm25.run learned.run --human graded.qrels --machine graded.qrels --sample sample.csv""",
+    "sample of queries or documents for people": """
+        estimate bm25.run learned.run --human graded.qrels --machine graded.qrels --sample sample.csv
+        estimate bm25.run learned.run --human graded.qrels --machine graded.qrels --sample documents.csv -m P@5""",
     "baseline of a gate": """
         evaluate graded.qrels bm25.run --baseline base.json --fail-if-worse 0.1""",
     "fusion": """
