@@ -53,7 +53,7 @@ demo: $(READY)  ## label, train, compare, learn a measure, aggregate: the whole 
 
 test: $(READY) system  ## all tests (real data too, where FIRSTPAGE_DATA or ../shared/data is there)
 	$(PYTEST)$(if $(PACKAGE), -m "not long")
-	@$(if $(PACKAGE),echo "Not run: tests of more than five seconds (long in tests/slow.txt); make test runs them.")
+	@$(if $(PACKAGE),echo "Not run: tests of more than three seconds (long in tests/slow.txt); make test runs them.")
 
 quick: $(READY)  ## the inner loop: no browser, cluster, database server, real data, PyTorch or slow test
 	$(BIN)/python -m pytest -n $(CORES) -p tests.without_torch -m "$(LOCAL) and not slow"

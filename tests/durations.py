@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SLOW = Path(__file__).with_name("slow.txt")
-LIMIT, LONG = 0.1, 5.0
+LIMIT, LONG = 0.1, 3.0
 FINISHED = re.compile(r"\[gw\d+\] \[ *\d+%\] (?:PASSED|FAILED|XFAIL) (tests/.*)")
 DURATION = re.compile(r"([\d.]+)s (?:setup|call|teardown) +(tests/.*)")
 

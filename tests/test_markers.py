@@ -43,7 +43,7 @@ def test_slow_tests_are_those_whose_cases_take_long_on_average() -> None:
 [gw0] [  5%] PASSED tests/test_a.py::TestSteps::runTest
 1.00s call     tests/test_a.py::test_mixed[not quick::[x]]
 0.15s call     tests/test_a.py::test_cases[0]
-5.01s call     tests/test_a.py::TestSteps::runTest
+3.01s call     tests/test_a.py::TestSteps::runTest
 0.06s setup    tests/test_a.py::TestSteps::runTest
 0.06s teardown tests/test_a.py::TestSteps::runTest
 FAILED tests/test_a.py::test_mixed[not quick::[x]] - assert 1.00s call
