@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
@@ -12,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 SWITCH_INTERVAL = 0.0001  # seconds for which a thread that loads a model may delay requests
 GRACE = 10  # seconds that requests have to end after the server is asked to stop
+# Parameters of glibc's mallopt, and values in bytes: what is below them goes back to the allocator.
+KEPT_MEMORY = {-1: 1 << 26, -3: 1 << 25}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -147,9 +150,17 @@ class _Application:
         if threading.current_thread() is threading.main_thread():
             _handle_signals(server, self.watched)
         announce()
+        _keep_freed_memory()
         gc.collect()
         gc.freeze()  # a collection of all loaded objects would take longer than a request
         server.run(sockets=[listener])
+
+
+def _keep_freed_memory() -> None:
+    """Let requests use the memory of those before; its pages would cost 0.8 ms each time."""
+    with suppress(AttributeError, OSError, TypeError):  # where the allocator is not glibc's
+        for parameter, size in KEPT_MEMORY.items():
+            ctypes.CDLL(None).mallopt(parameter, size)
 
 
 def _work(settings: ServerSettings, listener: socket.socket, connection: Connection) -> None:
