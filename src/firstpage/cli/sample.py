@@ -22,7 +22,7 @@ from firstpage.search import read_queries
     "sample",
     "firstpage sample robot.qrels --size 8 --seed 1 -o sample.csv",
     "firstpage sample bm25.run ours.run --documents 4 --depth 10 \\\n"
-    "  --drawn drawn.run -o sample.csv",
+    "  --drawn drawn.run -o documents.csv",
 )
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="QUERIES | RUNS")
 @options.integer("--size", show_default="all, with --documents", help="Number of queries to draw.")
@@ -63,7 +63,7 @@ def command(
     seed: int,
     output: Path,
 ) -> None:
-    """Draw a random sample of queries, or of documents of queries, for people to judge.
+    """Draw queries, or documents of queries, for people to judge.
 
     QUERIES is a file of queries, judgments or a run; all its queries can be drawn.  With
     --documents, give all RUNS that will be estimated.  `firstpage estimate` reads the sample.  Draw

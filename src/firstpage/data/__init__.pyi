@@ -11,7 +11,6 @@ from firstpage.data.column_names import ROW_IDS as ROW_IDS
 from firstpage.data.column_names import TEXT_NAMES as TEXT_NAMES
 from firstpage.data.columns import ColumnMatch as ColumnMatch
 from firstpage.data.columns import match_columns as match_columns
-from firstpage.data.concat import concat_datasets as concat_datasets
 from firstpage.data.concat import concat_features as concat_features
 from firstpage.data.dataset import Dataset as Dataset
 from firstpage.data.dataset import Features as Features
