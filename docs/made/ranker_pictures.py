@@ -111,13 +111,13 @@ def line_search() -> tuple[str, str]:
     """Return NDCG@10 of a list by the change of one weight."""
     data = synthetic(1, docs=10)
     X, scores = np.asarray(data.X, float), np.asarray(data.X, float) @ np.ones(8)
-    slope = X[:, 0]
+    direction = X[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        crossings = -(scores[:, None] - scores) / (slope[:, None] - slope)
+        crossings = -(scores[:, None] - scores) / (direction[:, None] - direction)
     crossings = np.unique(crossings[np.isfinite(crossings)])
     middles = (crossings[1:] + crossings[:-1]) / 2
     at = np.concatenate([[crossings[0] - 1], middles, [crossings[-1] + 1]])
-    levels = np.array([fp.evaluate(scores + t * slope, data)["NDCG@10"] for t in at])
+    levels = np.array([fp.evaluate(scores + t * direction, data)["NDCG@10"] for t in at])
     shown = np.abs(crossings) < 10
     first, last = int(np.argmax(shown)), len(shown) - int(np.argmax(shown[::-1]))
     title = "CoordinateAscent: NDCG@10 of a list by the change of one weight"

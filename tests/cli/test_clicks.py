@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import firstpage as fp
+from tests.patience import PATIENCE
 
 
 def moving_log(folder: Path) -> Path:
@@ -34,6 +37,14 @@ def test_propensities_says_first_what_can_be_trusted(run, tmp_path: Path) -> Non
     printed = json.loads(run("clicks", "propensities", log, "--json", "--trust").stdout)
     assert printed["propensity"][2] is None
     assert printed["trust"]["alpha"][0] == 1.0
+
+
+def test_files_are_written_before_a_reader_of_the_table_closes_the_pipe(tmp_path: Path) -> None:
+    """The verdict of the command goes to a program that reads nothing."""
+    log, output = moving_log(tmp_path), tmp_path / "p.json"
+    command = f'"{sys.executable}" -m firstpage clicks propensities {log} -o {output} | true'
+    subprocess.run(command, shell=True, capture_output=True, timeout=PATIENCE, check=True)
+    assert fp.clicks.Propensities.load(output).at([2])[0] == pytest.approx(1.0)
 
 
 def test_nothing_is_written_where_only_the_reference_is_identified(run, tmp_path: Path) -> None:

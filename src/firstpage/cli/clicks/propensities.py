@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from firstpage.cli import options, outputs, shared
 from firstpage.cli.clicks.log_options import log_options, read_features, read_log
@@ -91,32 +92,38 @@ def command(
     bias = None
     if trust:
         bias = trust_bias(sessions, judgments, **{**values, "reference": result.reference})
+    refused = ""
+    # Files are written first: whoever reads the table may close the pipe.
+    if output is not None:
+        if result.status.count("not identified") == len(result.rank) - 1:
+            refused = f"no rank but {result.reference} is identified: {output} is not written."
+        else:
+            result.save(output)
+            shared.note(
+                f"wrote {output}; `firstpage clicks judge --propensities` and "
+                "`firstpage train --clicks LOG --propensities` read it."
+            )
+    if trust_to is not None and bias is not None and not refused:
+        if np.isfinite(bias.alpha).sum() == 1 < len(bias.rank):
+            refused = (
+                f"trust bias is identified at no rank but the reference: {trust_to} is not written."
+            )
+        else:
+            bias.save(trust_to)
+            shared.note(
+                f"wrote {trust_to}; `firstpage train --clicks LOG --propensities` reads it."
+            )
+    if html is not None and not refused:
+        with write_bytes(html) as out:
+            out.write(_page(result, bias).encode())
+        shared.note(f"wrote {html}.")
     if as_json:
         content = result.to_dict() | ({} if bias is None else {"trust": bias.to_dict()})
         print(json.dumps(content, indent=1, allow_nan=False))
     else:
         print(result if bias is None else f"{result}\n\n{bias}")
-    if output is not None:
-        if result.status.count("not identified") == len(result.rank) - 1:
-            raise DataError(
-                f"no rank but {result.reference} is identified: {output} is not written."
-            )
-        result.save(output)
-        shared.note(
-            f"wrote {output}; `firstpage clicks judge --propensities` and "
-            "`firstpage train --clicks LOG --propensities` read it."
-        )
-    if trust_to is not None and bias is not None:
-        if sum(slope == slope for slope in bias.alpha) == 1 < len(bias.rank):
-            raise DataError(
-                f"trust bias is identified at no rank but the reference: {trust_to} is not written."
-            )
-        bias.save(trust_to)
-        shared.note(f"wrote {trust_to}; `firstpage train --clicks LOG --propensities` reads it.")
-    if html is not None:
-        with write_bytes(html) as out:
-            out.write(_page(result, bias).encode())
-        shared.note(f"wrote {html}.")
+    if refused:
+        raise DataError(refused)
 
 
 def _page(result: Propensities, bias: TrustBias | None) -> str:
